@@ -52,7 +52,9 @@ typedef struct due_options {
     enum due_clock_kind clock;      /* */
     due_clock *manual;              /* instead of clock */
     enum due_proxies proxies;       /* */
-    enum due_order order;           /* of due jobs, in every topic */
+    enum due_order order;           /* of due jobs, in every topic; a shared queue's is what it was
+                                       made with: DUE_ORDER_DEADLINE is either, DUE_ORDER_PRIORITY
+                                       answers DUE_EINVAL if it is the other */
     int64_t spin_ns;                /* wake this much early and spin: less late, more CPU;
                                        on the monotonic clock; due_dequeue() gains most */
     const due_allocator *allocator; /* copied; default malloc, free and the kernel's pages */

@@ -141,7 +141,10 @@ struct due_store_open {
                              ids another store has given */
     uint64_t capacity;    /* join(): of the queue from now on, for all who share it; UINT64_MAX: it
                              has none any more; 0: it stays as it is */
-    uint64_t reserved[2]; /* zero */
+    uint64_t by_priority; /* join(): 1: of jobs that are due the highest priority is to come first;
+                             DUE_EINVAL: it is shared already, and its order is another; 0: it stays
+                             as it is, in a new queue by time */
+    uint64_t reserved[1]; /* zero */
 };
 
 /* What a store says of itself once it is open. */
@@ -158,7 +161,8 @@ struct due_store_info {
                                        as after DUE_ELOST */
     int64_t held_ns;                /* what renew() would tell now; 0: that is asked */
     uint64_t capacity;              /* join(): of the queue; 0: it has none */
-    uint64_t reserved[3];           /* zero */
+    uint64_t by_priority;           /* join(): 1: that is its order; 0: it is by time */
+    uint64_t reserved[2];           /* zero */
 };
 
 /* Sees one stored job, or one kept key.  Answers 0 to go on, or an error that ends the call; of a

@@ -155,10 +155,10 @@ enum due_durability { DUE_DURABLE_UNKNOWN = 0, DUE_DURABLE_NONE, DUE_DURABLE_EVE
     DUE_DURABLE_ALWAYS };
 struct due_store_open { const char *name; int64_t until_ns; int64_t (*now)(void *clock); void
     *clock; void (*log)(void *queue, enum due_log_level level, const char *text); void *queue;
-    uint64_t writer_min; uint64_t capacity; uint64_t reserved[2]; };
+    uint64_t writer_min; uint64_t capacity; uint64_t by_priority; uint64_t reserved[1]; };
 struct due_store_info { uint64_t writer; size_t batch_changes; size_t batch_bytes; int64_t
     renew_ns; enum due_durability durability; uint64_t jobs; size_t payload_max; int put_again;
-    int64_t held_ns; uint64_t capacity; uint64_t reserved[3]; };
+    int64_t held_ns; uint64_t capacity; uint64_t by_priority; uint64_t reserved[2]; };
 typedef int due_store_visit(void *ctx, const due_record *record);
 typedef int due_store_visit_key(void *ctx, const void *key, size_t len, due_id id, int64_t
     until_ns);

@@ -53,9 +53,6 @@ static int options_check(const due_options *o, due_error *error)
 
     if (verbs == NULL || verbs->size < sizeof *verbs)
         return wrong(error, DUE_ENOTSUP, "this store cannot be shared", "open it with DUE_OWNED");
-    if (o->order != DUE_ORDER_DEADLINE)
-        return wrong(error, DUE_ENOTSUP, "a shared queue does not have this option",
-                     "no order by priority");
     return 0;
 }
 
@@ -100,12 +97,22 @@ int due__sharing_join(struct due_queue *q, struct due__commits *c, const due_opt
                                  .tidy_ns = DUE_FOREVER };
     due__records_init(&sh->holds, sizeof(struct due__hold));
     how->capacity = o->capacity < DUE_JOBS_MAX ? o->capacity : UINT64_MAX;
+    how->by_priority = o->order == DUE_ORDER_PRIORITY;
     rc = sh->verbs->join(c->store, how, &c->info, error);
+    if (rc == 0 && how->by_priority != 0 && c->info.by_priority == 0) { /* it does not know it */
+        sh->verbs->leave(c->store, how->until_ns);
+        rc = wrong(error, DUE_ENOTSUP, "this store has no order by priority",
+                   "share it in the order of deadlines");
+    }
     if (rc != 0) {
         due__alloc_free(&q->alloc, sh, sizeof *sh);
         return rc;
     }
     c->share = sh;
+    if (c->info.by_priority != 0) { /* whatever our own options say: nothing is in the queue yet */
+        q->order = DUE_ORDER_PRIORITY;
+        q->shows = false;
+    }
     sh->renew_ns = c->info.renew_ns;
     sh->capacity = c->info.capacity;
     c->info.held_ns = DUE_FOREVER; /* each job is held for itself */

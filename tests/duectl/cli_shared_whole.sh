@@ -93,6 +93,27 @@ run 0 verify --repair --queue groups "$url"
 run 0 verify --queue groups "$url"
 has out '^whole$'
 
+# One in the order of priority: what says so stays while somebody owns it.
+printf 'priority=3 0s low\npriority=9 0s high\npriority=5 0s middle\npriority=255 1h later\n' |
+    "$duectl" push --queue ranks "$url" >gone || fail "no jobs by priority"
+redis HSET 'due:{ranks}:meta' order priority >gone
+run 0 push --shared --queue ranks "$url" <in.txt
+[ "$(redis ZCARD 'due:{ranks}:o:')" = "$(redis ZCARD 'due:{ranks}:t:')" ] || fail "not by priority"
+run 0 verify --queue ranks "$url"
+has out '^order   by priority$'
+has out '^jobs    8 members of 2 topics'
+has out '^whole$'
+redis DEL 'due:{ranks}:o:' >gone
+run 1 verify --queue ranks "$url"
+has out '^wrong   topic - has other jobs by priority than it has$'
+run 0 verify --repair --queue ranks "$url"
+run 0 verify --queue ranks "$url"
+has out '^order   by priority$'
+has out '^whole$'
+run 0 export --queue ranks "$url"
+[ "$(grep -c '"id"' out)" = 8 ] || fail "not 8 jobs"
+[ "$(redis HGET 'due:{ranks}:meta' least_reader)" = 3 ] || fail "older versions may read it"
+
 # What can be wrong.
 redis ZREM 'due:{q}:h' mail >gone
 wrong 'topic mail has no head'

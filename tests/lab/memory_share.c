@@ -129,6 +129,7 @@ void memory_share_lose(struct memory_disk *disk, size_t exchanges)
     memory_jobs_clear(&share->leased);
     share->n_settings = 0;
     share->capacity = 0;
+    share->by_rank = share->made = false;
     while (share->processes != NULL)
         memory_process_remove(disk, share->processes);
 }
@@ -365,6 +366,40 @@ int64_t memory_share_head(struct memory_disk *disk, size_t topic)
     return head_ns;
 }
 
+/* A job that is due, from a lease that is over or not. */
+static void claim_one(struct memory_disk *disk, struct memory_answer *answer,
+                      struct memory_job *job, int64_t lease_ns)
+{
+    note(disk, job->place.id);
+    take(disk, job);
+    answer->claimed[answer->n_claimed++] = (struct memory_claimed){
+        .id = job->place.id,
+        .held = answer->stamp,
+        .lapsed_ns = job->held != 0 ? job->place.until_ns : 0,
+    };
+    job->held = answer->stamp;
+    job->passed = job->record.group_len > 0;
+    job->place.until_ns = answer->now_ns + lease_ns;
+    add(disk, job);
+}
+
+static size_t claim_by_rank(struct memory_disk *disk, struct memory_answer *answer, size_t topic,
+                            size_t most, int64_t lease_ns)
+{
+    size_t n = 0;
+    size_t done = 0;
+    struct memory_job **jobs = memory_share_ranked(disk, topic, answer->now_ns, &n);
+
+    for (size_t i = 0; i < n && done < most; i++) {
+        if (jobs[i]->held == 0 && room_in(disk, topic) == 0)
+            continue;
+        claim_one(disk, answer, jobs[i], lease_ns);
+        done++;
+    }
+    free(jobs);
+    return done;
+}
+
 /* Leases that are over come first: such a job has waited longest. */
 size_t memory_share_claim(struct memory_disk *disk, struct memory_answer *answer, size_t topic,
                           size_t most, int64_t lease_ns)
@@ -372,6 +407,9 @@ size_t memory_share_claim(struct memory_disk *disk, struct memory_answer *answer
     struct memory_place behind = { .topic = topic, .until_ns = INT64_MIN };
     size_t n = 0;
 
+    if (disk->share.by_rank)
+        return setting_of(disk, topic).paused ? 0
+                                              : claim_by_rank(disk, answer, topic, most, lease_ns);
     for (int i = 0; i < 2 && !setting_of(disk, topic).paused; i++)
         while (n < most) {
             struct memory_job *job = i == 0 ? first_of(&disk->share.leased, topic)
@@ -382,17 +420,7 @@ size_t memory_share_claim(struct memory_disk *disk, struct memory_answer *answer
                 break;
             if (i == 1)
                 behind = job->place;
-            note(disk, job->place.id);
-            take(disk, job);
-            answer->claimed[answer->n_claimed++] = (struct memory_claimed){
-                .id = job->place.id,
-                .held = answer->stamp,
-                .lapsed_ns = job->held != 0 ? job->place.until_ns : 0,
-            };
-            job->held = answer->stamp;
-            job->passed = job->record.group_len > 0;
-            job->place.until_ns = answer->now_ns + lease_ns;
-            add(disk, job);
+            claim_one(disk, answer, job, lease_ns);
             n++;
         }
     return n;
@@ -437,6 +465,7 @@ void memory_share_fold(struct memory_disk *disk)
 {
     struct memory_job *job;
 
+    disk->share.made = false;
     memory_share_fold_passes(disk);
     while ((job = memory_jobs_first(&disk->share.leased)) != NULL) {
         take(disk, job);

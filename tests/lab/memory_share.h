@@ -109,6 +109,8 @@ struct memory_share {
     due_id *passes; /* jobs that may have their groups' passes: memory_share_groups.c */
     size_t n_passes;
     uint64_t capacity;        /* 0: none */
+    bool by_rank;             /* the order in which it is shared is by priority */
+    bool made;                /* it is shared, or was last */
     struct memory_room *room; /* who waits for it */
     size_t n_room;
 };
@@ -159,7 +161,19 @@ void memory_share_note_pass(struct memory_disk *disk, const struct memory_job *j
  * its group keeps back; NULL: there is none. */
 struct memory_job *memory_share_waiting(struct memory_disk *disk, size_t topic,
                                         const struct memory_place *behind);
+bool memory_share_same_group(const struct memory_job *a, const struct memory_job *b);
 void memory_share_fold_passes(struct memory_disk *disk);
+
+/* ---- By priority ---- */
+
+/* It is shared from now on in the order that is asked for, or as it is.  DUE_EINVAL: it is so
+ * already, in the other. */
+int memory_share_order(struct memory_share *share, const struct due_store_open *how,
+                       due_error *error);
+/* The jobs of a topic that may be claimed, but for a limit, of the highest priority first: those of
+ * leases that are over, too.  Their number in *n; the array is the caller's. */
+struct memory_job **memory_share_ranked(struct memory_disk *disk, size_t topic, int64_t now_ns,
+                                        size_t *n);
 
 /* ---- Taking back ---- */
 

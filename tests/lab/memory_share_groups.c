@@ -22,7 +22,7 @@ void memory_share_note_pass(struct memory_disk *disk, const struct memory_job *j
     share->passes[share->n_passes++] = job->place.id;
 }
 
-static bool same_group(const struct memory_job *a, const struct memory_job *b)
+bool memory_share_same_group(const struct memory_job *a, const struct memory_job *b)
 {
     return a->topic == b->topic && a->record.group_len == b->record.group_len &&
            memcmp(a->record.group, b->record.group, a->record.group_len) == 0;
@@ -38,7 +38,7 @@ static bool kept_back(struct memory_disk *disk, const struct memory_job *job)
 
         if (other == NULL || !other->passed)
             share->passes[i] = share->passes[--share->n_passes];
-        else if (other != job && same_group(other, job))
+        else if (other != job && memory_share_same_group(other, job))
             return true;
         else
             i++;

@@ -19,6 +19,7 @@ static struct redis_server server;
 static struct share s;
 static int jobs = 2560, waiting = 1000, runs = 1;
 static int groups; /* of the jobs that are put; 0: they have none */
+static int ranks;  /* likewise, priorities; 0: the order is by time */
 
 static void check(int fine, const char *what)
 {
@@ -44,6 +45,7 @@ static double used(void)
 static void empty(void)
 {
     freeReplyObject(share_ask(&s, "FLUSHALL"));
+    s.by_rank = ranks > 0;
     share_join(&s);
     check(s.answer.code == 'J', "join");
     share_topics(&s, "", NULL);
@@ -65,6 +67,8 @@ static void fill_batch(int from, int n)
     for (int i = 0; i < n; i++) {
         batch[i] = (struct share_job){ .score = 1 + from + i, .record = record };
         snprintf(batch[i].id, sizeof batch[i].id, "id%012d", from + i);
+        if (ranks > 0)
+            batch[i].id[0] = (char)('A' + (from + i) % ranks);
         if (groups > 0) {
             snprintf(group[i], sizeof group[i], "g%d", (from + i) % groups);
             batch[i].group = group[i];
@@ -251,6 +255,25 @@ static void with_groups(void)
     }
 }
 
+/* Beside the same in the order of time. */
+static void by_priority(void)
+{
+    static const int sizes[] = { 1, 10, 100 };
+
+    double plain = best_put(put_all, 256);
+    ranks = 8;
+    double put = best_put(put_all, 256);
+    printf("8 priorities: put by 256  %5.2f us  %.2f times\n", put, put / plain);
+    for (size_t i = 0; i < 3; i++) {
+        ranks = 0;
+        plain = best_work(work_all, sizes[i]);
+        ranks = 8;
+        double work = best_work(work_all, sizes[i]);
+        printf("   claim and ack by %-4d  %5.2f us  %.2f times\n", sizes[i], work, work / plain);
+    }
+    ranks = 0;
+}
+
 static int by_size(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;
@@ -310,6 +333,7 @@ int main(int argc, char **argv)
                work / bare);
     }
     with_groups();
+    by_priority();
     rings();
     without("call('HSET', KEYS[3], ARGV[2], cmsgpack.pack({number, status, ends, claimed}))");
     printf("claim and ack by 100  %5.2f us  without `c`\n", best_work(work_all, 100));

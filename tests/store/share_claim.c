@@ -60,6 +60,7 @@ static void gets_jobs_in_order(struct sharing *t)
     size_t order[6];
     int64_t base_ns;
 
+    t->by_rank = false;
     if (!sharing_all_join(t, 1))
         return;
     base_ns = sharing_now(t) / 1000 * 1000 - DUE_MS(100);

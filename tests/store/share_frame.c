@@ -81,7 +81,8 @@ int sharing_join(struct sharing *t, int s)
                                   .log = log_line,
                                   .queue = t,
                                   .writer_min = t->base.writer_min,
-                                  .capacity = t->capacity };
+                                  .capacity = t->capacity,
+                                  .by_priority = t->by_rank };
 
     memset(&t->base.error, 0, sizeof t->base.error);
     int rc = store->verbs->shared->join(store, &how, &t->base.info[s], &t->base.error);
@@ -112,7 +113,7 @@ void sharing_vanish(struct sharing *t, int s)
 
 void sharing_begin(struct sharing *t, const struct share_maker *maker, const char *test)
 {
-    *t = (struct sharing){ .maker = maker };
+    *t = (struct sharing){ .maker = maker, .by_rank = maker->by_rank };
     t->base = (struct suite){ .maker = &maker->store, .test = test, .random = 1 };
 }
 

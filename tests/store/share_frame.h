@@ -45,6 +45,7 @@ struct sharing {
     size_t mark_len;
     int64_t soon_ns;   /* how long join() may take; 0: SUITE_SOON_NS */
     uint64_t capacity; /* what join() says of it */
+    bool by_rank;      /* and of its order: by priority */
 };
 
 #define SHARE_CHECK(t, truth, ...)                                                          \
@@ -140,6 +141,6 @@ extern const struct suite_test_shared {
 } share_change_tests[], share_edit_tests[], share_claim_tests[], share_number_tests[],
     share_join_tests[], share_wait_tests[], share_look_tests[], share_size_tests[],
     share_history_tests[], share_topic_tests[], share_key_tests[], share_group_tests[],
-    share_capacity_tests[];
+    share_capacity_tests[], share_rank_tests[];
 
 #endif

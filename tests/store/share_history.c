@@ -55,7 +55,7 @@ static void gather_puts(struct sharing *t)
         size_t job = suite_job(&t->base, topics[below(t, 3)], now_ns + in_ns, "x", 1);
         due_record *r = &t->base.jobs[job].record;
 
-        r->priority = below(t, 3) == 0 ? 9 : 0;
+        r->priority = below(t, 3) == 0 ? 9 : t->by_rank ? (uint8_t)below(t, 4) : 0;
         r->id = suite_id(r->priority, t->base.info[0].writer, job);
         if (below(t, 3) == 0)
             name_key(t, r);
@@ -201,7 +201,9 @@ static bool step(struct sharing *t, struct process *processes, int n)
 static void run_history(struct sharing *t, uint64_t seed)
 {
     struct process processes[4] = { { .n = 0 } };
-    struct replay replay = { .grain_ns = t->maker->store.grain_ns, .capacity = t->capacity };
+    struct replay replay = { .grain_ns = t->maker->store.grain_ns,
+                             .capacity = t->capacity,
+                             .by_rank = t->by_rank };
 
     if (!suite_has(&t->base, t->maker->one_time, "an exchange has more than one time"))
         return;
@@ -244,6 +246,7 @@ static void join_runner(struct sharing *t, struct runner *r, uint64_t seed)
     r->t.base.random = seed;
     r->replay.grain_ns = t->maker->store.grain_ns;
     r->replay.capacity = r->t.capacity = t->capacity;
+    r->replay.by_rank = r->t.by_rank = t->by_rank;
     (void)suite_answers(&t->base, sharing_join(&r->t, 0), 0, __FILE__, __LINE__, "join");
     r->t.replay = &r->replay;
 }
@@ -254,7 +257,9 @@ static void threads_at_once(struct sharing *t)
     if (!suite_has(&t->base, t->maker->one_time, "an exchange has more than one time"))
         return;
     struct runner *runners = calloc(THREADS, sizeof *runners);
-    struct replay all = { .grain_ns = t->maker->store.grain_ns, .capacity = t->capacity };
+    struct replay all = { .grain_ns = t->maker->store.grain_ns,
+                          .capacity = t->capacity,
+                          .by_rank = t->by_rank };
 
     SHARE_CHECK(t, runners != NULL, "memory");
     for (int i = 0; i < THREADS; i++)
@@ -306,6 +311,31 @@ static void full_threads(struct sharing *t)
     threads_at_once(t);
 }
 
+static void ranked_history(struct sharing *t)
+{
+    t->by_rank = true;
+    run_history(t, 1);
+}
+
+static void other_ranked_history(struct sharing *t)
+{
+    t->by_rank = true;
+    run_history(t, 4711);
+}
+
+static void full_ranked_history(struct sharing *t)
+{
+    t->by_rank = true;
+    t->capacity = 12;
+    run_history(t, 9);
+}
+
+static void ranked_threads(struct sharing *t)
+{
+    t->by_rank = true;
+    threads_at_once(t);
+}
+
 const struct suite_test_shared share_history_tests[] = {
     { "history: replayed, first seed", first_history },
     { "history: replayed, second seed", second_history },
@@ -313,5 +343,9 @@ const struct suite_test_shared share_history_tests[] = {
     { "history: replayed, of threads at once", threads_at_once },
     { "history: replayed, in a full queue", full_history },
     { "history: replayed, of threads in a full queue", full_threads },
+    { "history: replayed, by priority", ranked_history },
+    { "history: replayed, by priority, another seed", other_ranked_history },
+    { "history: replayed, by priority in a full queue", full_ranked_history },
+    { "history: replayed, by priority, of threads at once", ranked_threads },
     { NULL, NULL },
 };

@@ -151,7 +151,7 @@ void replay_free(struct replay *r)
     for (size_t i = 0; i < r->n; i++)
         exchange_free(&r->exchanges[i]);
     free(r->exchanges);
-    *r = (struct replay){ .grain_ns = r->grain_ns, .capacity = r->capacity };
+    *r = (struct replay){ .grain_ns = r->grain_ns, .capacity = r->capacity, .by_rank = r->by_rank };
 }
 
 /* ---- The model ---- */
@@ -200,6 +200,7 @@ struct model {
     size_t n_keys;
     int64_t grain_ns;
     uint64_t capacity;
+    bool by_rank;
     bool shut; /* an earlier put of the exchange had no room */
 };
 
@@ -429,10 +430,14 @@ static bool asked_for(const struct replay_exchange *x, const struct model_job *j
     return x->claim.topics == NULL;
 }
 
-/* Of two that are due in one topic: ended leases first, then by time, then by id. */
-static bool comes_before(const struct model_job *a, const struct model_job *b)
+/* Of two that are due in one topic: ended leases first, or the higher priority; then by time, then
+ * by id, whose first byte is 255 less the priority. */
+static bool comes_before(const struct model *m, const struct model_job *a,
+                         const struct model_job *b)
 {
-    if (a->state != b->state)
+    if (m->by_rank && a->id.byte[0] != b->id.byte[0])
+        return a->id.byte[0] < b->id.byte[0];
+    if (!m->by_rank && a->state != b->state)
         return a->state == HELD;
     if (a->at != b->at)
         return a->at < b->at;
@@ -457,14 +462,23 @@ static bool has_room(struct model *m, const char *topic)
     return held_max == 0 || held < held_max;
 }
 
-/* Has another one of its group the pass? */
+/* Of two of a group that wait without the pass: by time in any order of the queue. */
+static bool is_first_of_group(const struct model_job *a, const struct model_job *b)
+{
+    return a->state == WAITS &&
+           (a->at < b->at ||
+            (a->at == b->at && memcmp(a->id.byte, b->id.byte, DUE_STORE_ID_BYTES) < 0));
+}
+
+/* Has another one of its group the pass, or does one wait that comes before it? */
 static bool is_kept_back(const struct model *m, const struct model_job *j)
 {
     for (size_t i = 0; j->group_len > 0 && i < m->n; i++) {
         const struct model_job *other = &m->jobs[i];
 
-        if (other->passed && other != j && strcmp(other->topic, j->topic) == 0 &&
-            other->group_len == j->group_len && memcmp(other->group, j->group, j->group_len) == 0)
+        if ((other->passed || (!j->passed && is_first_of_group(other, j))) && other != j &&
+            strcmp(other->topic, j->topic) == 0 && other->group_len == j->group_len &&
+            memcmp(other->group, j->group, j->group_len) == 0)
             return true;
     }
     return false;
@@ -482,7 +496,7 @@ static struct model_job *first_due(struct model *m, const char *topic, int64_t n
         struct model_job *j = &m->jobs[i];
 
         if (is_due(m, j, now_ns) && (room || j->state == HELD) && strcmp(j->topic, topic) == 0 &&
-            (first == NULL || comes_before(j, first)) && !is_kept_back(m, j))
+            (first == NULL || comes_before(m, j, first)) && !is_kept_back(m, j))
             first = j;
     }
     return first;
@@ -536,7 +550,7 @@ static int by_stamp(const void *a, const void *b)
 
 const char *replay_check(struct replay *r)
 {
-    struct model m = { .grain_ns = r->grain_ns, .capacity = r->capacity };
+    struct model m = { .grain_ns = r->grain_ns, .capacity = r->capacity, .by_rank = r->by_rank };
     const char *wrong = NULL;
 
     if (r->n > 0)

@@ -25,6 +25,7 @@ struct replay {
     uint64_t seen;     /* the content of the job that was looked at last */
     int64_t grain_ns;  /* times are rounded up to that; 0: exact */
     uint64_t capacity; /* of the queue; 0: it has none */
+    bool by_rank;      /* its order is by priority */
 };
 
 /* A job was looked at: an AMEND that follows believes that it is so. */

@@ -15,6 +15,7 @@ struct share_maker {
 
     bool one_time;     /* an exchange has one time for all of it, which it answers: histories can be
                       replayed */
+    bool by_rank;      /* every queue is in the order of priority */
     bool knows_deaths; /* who was killed is not rung, from the next exchange on */
 
     /* All of these may be NULL. */

@@ -103,6 +103,7 @@ int main(void)
                                  .doubt = doubt };
 
     crew_watchdog("store_share_memory", 280);
+    maker.by_rank = getenv("STORE_SUITE_BY_RANK") != NULL;
     int failed = share_suite_run(&maker, getenv("STORE_SUITE_ONLY"));
     fresh(&place);
     memory_disk_free(place.disk);

@@ -81,6 +81,7 @@ int main(void)
                                  .evict = evict,
                                  .lose = lose,
                                  .doubt = doubt };
+    maker.by_rank = getenv("STORE_SUITE_BY_RANK") != NULL;
     int failed = share_suite_run(&maker, getenv("STORE_SUITE_ONLY"));
     place_close(&place);
     return failed;

@@ -8,7 +8,7 @@ call('HDEL', KEYS[9], id)
 if call('EXISTS', jg) == 1 then
     let_go(1, {id})
 end
-call('ZREM', KEYS[13], id)
+unstand(1, {id})
 call('ZREM', KEYS[14], id)
 call('HDEL', jg, id)
 call('HDEL', KEYS[6], id)

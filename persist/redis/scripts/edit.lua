@@ -29,8 +29,10 @@ local function drop(zset, id, topic, score)
     if group or zset == 'g' then
         leave_group(zset == KEYS[8] and 0 or topic, group, id, zset == 'g' and score)
     end
-    if zset ~= 'g' then
+    if zset == KEYS[8] then
         call('ZREM', zset, id)
+    elseif zset ~= 'g' then
+        unstand(topic, {id})
     end
     if group then
         call('HDEL', jg, id)
@@ -144,7 +146,7 @@ local function edit(kind, topic, id)
     set(KEYS[7], id, ARGV[at + 6])
     local group = group_of(id)
     if not group then
-        call('ZADD', KEYS[10 + 3 * where], ARGV[at + 5], id)
+        stand_anew(where, ARGV[at + 5], id)
         if zset == 'g' then
             leave_group(where, group, id, score)
         end

@@ -17,4 +17,4 @@ local clock = time[1] * 1000000 + time[2]
 local stamp = tonumber(call('HGET', KEYS[2], 'stamp') or 0)
 local latest = stamp
 local capacity, beats = tonumber(call('HGET', KEYS[2], 'capacity') or nil), true
-local topics = (#KEYS - 19) / 4
+local topics = (#KEYS - 19) / EACH

@@ -34,7 +34,7 @@ local function regroup(topic, group, id, kept, score)
     end
     local was, front = kept and member(group, tonumber(kept), id), enter(topic, group, id, score)
     if not kept and not front then
-        call('ZREM', KEYS[10 + 3 * topic], id)
+        unstand(topic, {id})
     elseif kept and front then
         call('ZREM', kept_in(topic), id)
     end

@@ -70,7 +70,6 @@ end
 -- As many, with their groups: those in front to `t`, the others are kept back.  Answers the first
 -- score of those in `t`; nil: there is none.
 local function place_grouped(topic, from, n, groups, named, refused)
-    local t = KEYS[10 + 3 * topic]
     local first, kept, fronts = sort_out(topic, from, n, groups, named, refused)
     local passes, by_group, by_time, gone, lowest = {}, {}, {}, {}, nil
     for group, f in pairs(fronts) do
@@ -91,7 +90,7 @@ local function place_grouped(topic, from, n, groups, named, refused)
         lowest = math.min(lowest or math.huge, tonumber(first[i]))
     end
     if #first > 0 then
-        call('ZADD', t, unpack(first))
+        stand(topic, unpack(first))
     end
     if #passes > 0 then
         call('HSET', gh, unpack(passes))
@@ -101,7 +100,7 @@ local function place_grouped(topic, from, n, groups, named, refused)
         call('ZADD', kept_in(topic), unpack(by_time))
     end
     if #gone > 0 then
-        call('ZREM', t, unpack(gone))
+        unstand(topic, gone)
     end
     return lowest
 end

@@ -14,7 +14,7 @@ local function wait_anew(topic, groups, from, n, good)
             if groups[nth] then
                 enter(topic, groups[nth], id, tonumber(score))
             else
-                call('ZADD', KEYS[10 + 3 * topic], score, id)
+                stand(topic, score, id)
             end
         end
     end
@@ -29,7 +29,7 @@ local function without(topic, ids, over, behind)
         local id = ids[i]
         if behind[id] then
             keep_back(topic, behind[id], id, tonumber(call('ZSCORE', t, id) or over[i]))
-            call('ZREM', t, id)
+            unstand(topic, {id})
             call('ZREM', l, id)
         else
             some[#some + 1] = id

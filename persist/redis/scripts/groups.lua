@@ -113,7 +113,7 @@ local function follow(topic, groups, ids)
         end
     end
     if #places > 0 then
-        call('ZADD', KEYS[10 + 3 * topic], 'NX', unpack(places))
+        stand_new(topic, unpack(places))
         call('HSET', gh, unpack(fronts))
         call('ZREM', kept_in(topic), unpack(who))
         call('ZREM', g, unpack(found))
@@ -173,17 +173,16 @@ end
 -- A job that is not in front waits from now on until `score`.  Answers true if it is in front, and
 -- in `t`; else it is kept back.
 local function enter(topic, group, id, score)
-    local t = KEYS[10 + 3 * topic]
     local front, waits, passed = front_of(topic, call('HGET', gh, group))
     if front and front ~= id and (passed or not comes_before(score, id, waits, front)) then
         keep_back(topic, group, id, score)
         return false
     end
-    call('ZADD', t, form('%.0f', score), id)
+    stand_anew(topic, form('%.0f', score), id)
     call('HSET', gh, group, id)
     if front and front ~= id then
         keep_back(topic, group, front, waits)
-        call('ZREM', t, front)
+        unstand(topic, {front})
     end
     return true
 end

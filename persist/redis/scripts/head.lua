@@ -1,8 +1,9 @@
 -- head.lua - how put, work and edit begin: is the writer still one of us, and is this exchange new?
 --
 -- KEYS  1 fence  2 writers  3 c  4 h  5 w  6 j  7 a  8 dead  9 b  10 topics  11 p  12 owner; then
---       of each topic t:TOPIC  l:TOPIC  w:TOPIC; of each g:TOPIC; and the last seven of all, see
---       room.lua, groups.lua and keys.lua
+--       of each topic t:TOPIC  l:TOPIC  w:TOPIC; of each g:TOPIC; in the order of priority of
+--       each o:TOPIC (by_rank.lua); and the last seven of all, see room.lua, groups.lua and
+--       keys.lua
 -- ARGV  1 fence  2 lane  3 number  4 the highest stamp that the process has seen
 --       5 what its channels begin with  6 writer, then the name of each topic
 --
@@ -42,6 +43,6 @@ else
     stamp = math.max(tonumber(writer[2] or 0) + 1, tonumber(ARGV[4]), now)
 end
 local latest = math.max(stamp, tonumber(writer[2] or 0))
-local topics = (#KEYS - 19) / 4
+local topics = (#KEYS - 19) / EACH
 local capacity, beats = tonumber(writer[3] or nil), false
 local at = 7 + topics

@@ -3,14 +3,17 @@
 -- KEYS  1 fence  2 writers  3 c  4 meta  5 w  6 p  7 owner
 -- ARGV  1 nonce for a fence, 2 incarnation of a new queue, 3 format of this library, 4 how long the
 --       owner's key stays (ms), 5 what `p` is to say of the writer, 6 the lowest writer it may be,
---       7 the capacity from now on ('': as it is, 0: none); then writers that were not seen for
---       long, and what `p` said of each
--- Answers {'J', writer, fence, stamp, time, capacity (0: none)}, or nothing was done: {'O', who}:
--- an owner lives; {'M'}: the queue is, or was, one process's at a time; {'V', least}: a newer
--- format; {'N', partitions}.  Removing the owner's key is the first write: a full server does not
--- refuse what follows, so somebody can come who works it off.
+--       7 the capacity from now on ('': as it is, 0: none), 8 "priority": the order has to be that
+--       ('': as it is, of a new queue "deadline"); then writers that were not seen for long, and
+--       what `p` said of each
+-- Answers {'J', writer, fence, stamp, time, capacity (0: none), 1 if the order is by priority}, or
+-- nothing was done: {'O', who}: an owner lives; {'M'}: the queue is, or was, one process's at a
+-- time; {'V', least}: a newer format; {'N', partitions}; {'D'}: its order is another.  Removing
+-- the owner's key is the first write: a full server does not refuse what follows, so somebody can
+-- come who works it off.
 local call, form = redis.call, string.format
-local meta = call('HMGET', KEYS[4], 'format', 'mode', 'least_reader', 'partitions', 'writer')
+local meta =
+    call('HMGET', KEYS[4], 'format', 'mode', 'least_reader', 'partitions', 'writer', 'order')
 local owner = call('GET', KEYS[7])
 if owner and string.sub(owner, 1, 8) ~= '2 shared' then
     return {'O', owner}
@@ -25,7 +28,13 @@ if meta[1] then
     if (meta[4] or '1') ~= '1' then
         return {'N', meta[4]}
     end
+    if ARGV[8] ~= '' and meta[6] ~= ARGV[8] then
+        return {'D'}
+    end
 end
+local order = meta[1] and meta[6] or ARGV[8] ~= '' and ARGV[8] or 'deadline'
+local by_rank = order == 'priority'
+local format = by_rank and '3' or '2'
 local lives = math.max(call('PTTL', KEYS[7]), tonumber(ARGV[4])) -- others may beat less often
 call('DEL', KEYS[7])
 local time = call('TIME')
@@ -38,10 +47,10 @@ if not fence or string.sub(fence, 1, 2) ~= 's:' then
     call('SET', KEYS[1], fence)
 end
 if not meta[1] then
-    call('HSET', KEYS[4], 'format', '2', 'least_reader', '2', 'mode', 'shared', 'partitions', '1',
-        'clock', 'realtime', 'order', 'deadline', 'incarnation', ARGV[2])
+    call('HSET', KEYS[4], 'format', format, 'least_reader', format, 'mode', 'shared',
+        'partitions', '1', 'clock', 'realtime', 'order', order, 'incarnation', ARGV[2])
 end
-for i = 8, #ARGV, 2 do
+for i = 9, #ARGV, 2 do
     if call('HGET', KEYS[6], ARGV[i]) == ARGV[i + 1] then
         call('HDEL', KEYS[2], ARGV[i] .. ':p', ARGV[i] .. ':w')
         call('HDEL', KEYS[3], ARGV[i] .. ':p', ARGV[i] .. ':w')
@@ -59,4 +68,7 @@ elseif ARGV[7] ~= '' then
     call('HSET', KEYS[2], 'capacity', ARGV[7])
 end
 local stamp = tonumber(call('HGET', KEYS[2], 'stamp') or 0)
-return {'J', name, fence, stamp, now, tonumber(call('HGET', KEYS[2], 'capacity') or 0)}
+return {
+    'J', name, fence, stamp, now, tonumber(call('HGET', KEYS[2], 'capacity') or 0),
+    by_rank and 1 or 0
+}

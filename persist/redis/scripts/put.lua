@@ -143,7 +143,7 @@ for topic = 1, topics do
         end
     elseif first then
         at = at + 2
-        call('ZADD', KEYS[10 + 3 * topic], words(jobs, 1))
+        stand(topic, words(jobs, 1))
         at = at - 2
         lower_head(topic, first)
     end

@@ -6,6 +6,8 @@
 -- Answers 1.
 call('DEL', KEYS[2])
 call('HDEL', KEYS[3], 'server')
-call('HSET', KEYS[3], 'format', '2', 'least_reader', '2', 'order', 'deadline', 'mode', 'shared')
+local by_rank = call('HGET', KEYS[3], 'order') == 'priority'
+local format, order = by_rank and '3' or '2', by_rank and 'priority' or 'deadline'
+call('HSET', KEYS[3], 'format', format, 'least_reader', format, 'order', order, 'mode', 'shared')
 call('SET', KEYS[1], 's:' .. ARGV[5])
 return 1

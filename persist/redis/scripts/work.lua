@@ -106,16 +106,16 @@ local function entries(t, l, n, good)
     has_entries = true
 end
 
-local function waits(t, l, n, good)
+local function waits(t, l, n, good, topic)
     entries(t, l, n, good)
-    call('ZADD', t, words(at + 3 + 4 * n, 2, n, good))
+    stand(topic, words(at + 3 + 4 * n, 2, n, good))
     call('ZREM', l, words(at + 3, 1, n, good))
 end
 
 -- `topic` and `groups`, the jobs' own, are those that let_go() was asked for.
 local function waits_anew(t, l, n, good, topic, groups)
     if not groups then
-        return waits(t, l, n, good)
+        return waits(t, l, n, good, topic)
     end
     entries(t, l, n, good)
     wait_anew(topic, groups, at + 3 + 4 * n, n, good)
@@ -128,8 +128,8 @@ local function dead(t, l, n, good)
     call('ZREM', l, words(at + 3, 1, n, good))
 end
 
-local function released(t, l, n, good)
-    call('ZADD', t, words(at + 3 + 2 * n, 2, n, good))
+local function released(t, l, n, good, topic)
+    stand(topic, words(at + 3 + 2 * n, 2, n, good))
     call('ZREM', l, words(at + 3, 1, n, good))
 end
 
@@ -258,18 +258,12 @@ local function claim(topic, at_most)
         call('ZREM', l, LONG)
         first = first_of(l)
     end
-    local ids, over = lapsed(t, l, at_most, first)
-    local left = at_most - #ids
-    if limit then
-        left = math.min(left, limit - call('ZCARD', l))
-    end
-    local due = left > 0 and call('ZRANGEBYSCORE', t, '-inf', now_text, 'LIMIT', 0, left) or {}
+    local ids, over = lapsed(t, l, math.max(at_most, LAPSED), first)
+    local room, due = limit and limit - call('ZCARD', l) or math.huge, nil
+    ids, over, due = choose(topic, ids, over, at_most, room, now_text)
     local args, score = {}, form('%.0f', ends)
     if not first or first > clock then
         first_lease[topic] = #due > 0 and math.min(first or ends, ends) or first or math.huge
-    end
-    for i = 1, #due do
-        ids[#ids + 1] = due[i]
     end
     if #ids == 0 then
         return 0
@@ -297,7 +291,7 @@ local function claim(topic, at_most)
         call('ZREM', l, LONG)
     end
     if #due > 0 then
-        call('ZREM', t, unpack(due))
+        unstand_chosen(topic, due)
     end
     tell_short(topic, ids, over)
     return #ids

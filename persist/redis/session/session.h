@@ -23,7 +23,7 @@
 #include "redis/resp/reply.h"
 
 #define DUE__REDIS_FORMAT   1
-#define DUE__REDIS_SHARED   2  /* format of a queue that is shared, or is becoming so */
+#define DUE__REDIS_SHARED   3  /* highest format of a queue that is shared, or becoming so */
 #define DUE__REDIS_WRITERS  16 /* numbers of so many openings are kept */
 #define DUE__REDIS_KEY      384
 #define DUE__REDIS_FENCE    48

@@ -398,14 +398,23 @@ static int own(struct due__redis *s, void *ctx, int64_t until_ns)
     return rc;
 }
 
+/* Whoever comes to own the queue leaves the order in which it is shared as it is. */
 static int under_way(struct due__redis *s, void *ctx, int64_t until_ns)
 {
-    due__share_ours(s, &due__script_under_way, NULL, 0, NULL, 0, 1);
+    bool says = s->mode == DUE__MODE_SHARING && s->how.by_priority != 0;
+
+    due__share_ours(s, &due__script_under_way, NULL, 0, NULL, 0, 2);
     due__link_text(s->link, ctx);
+    due__link_text(s->link, says ? "priority" : "");
     int rc = due__share_done(s, until_ns);
-    if (rc == 0)
-        due__flight_end(s);
-    return rc;
+    if (rc != 0)
+        return rc;
+    const redisReply *order = s->air.kept[0];
+    if (order->type != REDIS_REPLY_INTEGER)
+        return due__redis_mistaken(s);
+    s->share->by_rank = order->integer == 2;
+    due__flight_end(s);
+    return 0;
 }
 
 int due__share_begin(struct due__redis *s, enum due__redis_mode mode, int64_t until_ns)
@@ -415,6 +424,21 @@ int due__share_begin(struct due__redis *s, enum due__redis_mode mode, int64_t un
 
     s->mode = mode;
     return due__share_insist(s, under_way, mode == DUE__MODE_SHARING ? sharing : owning, until_ns);
+}
+
+/* Where the jobs of these topics stood by priority, if that was their order. */
+static int clear_ranks(struct due__redis *s, const redisReply *topics, int64_t until_ns)
+{
+    char key[DUE__SHARE_NAME + 2];
+    int rc = 0;
+
+    for (size_t i = 0; s->share->by_rank && i < topics->elements && rc == 0; i++) {
+        if (topics->element[i]->len > DUE_TOPIC_LENGTH)
+            continue;
+        snprintf(key, sizeof key, "o:%s", topics->element[i]->str);
+        rc = clear_all(s, key, "z", until_ns);
+    }
+    return rc;
 }
 
 /* From one end to the other. */
@@ -429,6 +453,8 @@ static int fold_all(struct due__redis *s, int64_t until_ns)
 
     for (size_t i = 0; i < 2 && rc == 0; i++)
         rc = fold_topics(s, topics[i], until_ns);
+    for (size_t i = 0; i < 2 && rc == 0; i++)
+        rc = clear_ranks(s, topics[i], until_ns);
     due__share_forget(topics, 2);
     for (size_t i = 0; i < sizeof hashes / sizeof hashes[0] && rc == 0; i++)
         rc = clear_all(s, hashes[i], "0", until_ns);

@@ -5,9 +5,10 @@
  * knows of some of them besides is written down: in `jk` which key a job has, in `b` which are
  * long, in `jg` which group it has, and in `gh` which comes first of a group.  None moves: a claim
  * keeps back what is not in front (groups.lua).  Which one had its group's pass only its owner
- * knew, and an owner who comes after him does not, either.  Then each topic gets its head, and
- * `mode` says "shared".  Whoever comes after a crash in between finds "sharing": what was written
- * is cleared, and all begins anew.
+ * knew, and an owner who comes after him does not, either.  In a queue that is to be in the order
+ * of priority each that waits enters `o:TOPIC` besides.  Then each topic gets its head, and `mode`
+ * says "shared".  Whoever comes after a crash in between finds "sharing": what was written is
+ * cleared, and all begins anew.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #define LOAD_MOST   500 /* jobs read at once */
 #define TOPICS_MOST 64  /* heads written at once */
+#define RANKS_MOST  500 /* jobs entered by priority at once */
 
 /* ---- Jobs ------------------------------------------------------------------------------------ */
 
@@ -223,11 +225,56 @@ static int write_heads(struct due__redis *s, void *ctx, int64_t until_ns)
     return rc;
 }
 
+/* How far the jobs of a topic are entered by priority. */
+struct ranks {
+    const char *topic;
+    size_t done;
+    bool more;
+};
+
+static int write_ranks(struct due__redis *s, void *ctx, int64_t until_ns)
+{
+    char key[2][DUE__SHARE_NAME + 2];
+    const char *const keys[] = { key[0], key[1] };
+    struct ranks *r = ctx;
+
+    snprintf(key[0], sizeof key[0], "t:%s", r->topic);
+    snprintf(key[1], sizeof key[1], "o:%s", r->topic);
+    due__share_ours(s, &due__script_ranks, keys, 2, NULL, 0, 2);
+    due__link_number(s->link, (int64_t)r->done);
+    due__link_number(s->link, RANKS_MOST);
+    int rc = due__share_done(s, until_ns);
+    if (rc != 0)
+        return rc;
+    const redisReply *n = s->air.kept[0];
+    if (n->type != REDIS_REPLY_INTEGER || n->integer < 0)
+        return due__redis_mistaken(s);
+    r->done += (size_t)n->integer;
+    r->more = n->integer == RANKS_MOST;
+    due__flight_end(s);
+    return 0;
+}
+
+static int index_ranks(struct due__redis *s, const redisReply *topics, int64_t until_ns)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < topics->elements && rc == 0; i++) {
+        struct ranks r = { .topic = topics->element[i]->str, .more = true };
+
+        while (rc == 0 && r.more && topics->element[i]->len <= DUE_TOPIC_LENGTH)
+            rc = due__share_insist(s, write_ranks, &r, until_ns);
+    }
+    return rc;
+}
+
 static int index_topics(struct due__redis *s, int64_t until_ns)
 {
     struct heads h = { .topics = NULL };
     int rc = due__share_insist(s, read_names, &h, until_ns);
 
+    if (rc == 0 && s->share->by_rank)
+        rc = index_ranks(s, h.topics, until_ns);
     for (; rc == 0 && h.at < h.topics->elements; h.at += TOPICS_MOST)
         rc = due__share_insist(s, write_heads, &h, until_ns);
     due__share_forget(&h.topics, 1);

@@ -91,7 +91,7 @@ static void ask_join(struct due__redis *s, const redisReply *fields, const redis
     char who[208];
 
     describe(s, who);
-    due__share_call(s, &due__script_join, N, 7 + 2 * n_old);
+    due__share_call(s, &due__script_join, N, 8 + 2 * n_old);
     for (size_t i = 0; i < N; i++)
         due__share_key(s, keys[i], "");
     due__link_text(s->link, s->nonce);
@@ -101,6 +101,7 @@ static void ask_join(struct due__redis *s, const redisReply *fields, const redis
     due__link_text(s->link, who);
     due__link_number(s->link, (int64_t)s->how.writer_min);
     put_capacity(s, s->how.capacity);
+    due__link_text(s->link, s->how.by_priority != 0 ? "priority" : "");
     for (size_t i = 0; i < n_old; i++) {
         const redisReply *writer = fields->element[old[i]];
         const redisReply *text = values->element[old[i]];
@@ -122,6 +123,10 @@ static int refuse(struct due__redis *s, const redisReply *r)
     case 'N':
         due__redis_say(s, "", "the queue has more than one partition");
         return DUE_ENOTSUP;
+    case 'D':
+        due__redis_say(s, "open it owned, and close it, and then share it in that order",
+                       "the queue is shared in the order of deadlines");
+        return DUE_EINVAL;
     default:
         return DUE_ECORRUPT;
     }
@@ -155,13 +160,16 @@ static int joined(struct due__redis *s, const redisReply *r)
     if (r->element[0]->str[0] != 'J')
         return refuse(s, r);
     int64_t capacity = 0;
-    if (r->elements != 6 || !copy(h->writer, sizeof h->writer, r->element[1]) ||
+    int64_t by_rank = 0;
+    if (r->elements != 7 || !copy(h->writer, sizeof h->writer, r->element[1]) ||
         !due__reply_digits(h->writer, strlen(h->writer), &s->writer) ||
         s->writer >= UINT64_C(1) << 48 || !copy(s->fence, sizeof s->fence, r->element[2]) ||
         !due__share_number(r->element[3], 0, &stamp) ||
         !due__share_number(r->element[4], 0, &now_us) ||
-        !due__share_number(r->element[5], 0, &capacity))
+        !due__share_number(r->element[5], 0, &capacity) ||
+        !due__share_number(r->element[6], 0, &by_rank))
         return DUE_ECORRUPT;
+    h->by_rank = by_rank != 0;
     h->capacity = (uint64_t)capacity;
     if ((uint64_t)stamp > h->stamp)
         h->stamp = (uint64_t)stamp;

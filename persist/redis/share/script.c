@@ -26,6 +26,23 @@ void due__share_call(struct due__redis *s, const struct due__script *script, siz
     due__link_number(s->link, (int64_t)keys);
 }
 
+/* Of one of those that are there in two kinds the one for this queue's order. */
+static const struct due__script *kind_for(const struct due__share *h,
+                                          const struct due__script *by_time)
+{
+    static const struct due__script *const kinds[][2] = {
+        { &due__script_put, &due__script_put_by_rank },
+        { &due__script_work, &due__script_work_by_rank },
+        { &due__script_edit, &due__script_edit_by_rank },
+        { &due__script_aside, &due__script_aside_by_rank },
+    };
+
+    for (size_t i = 0; h->by_rank && i < sizeof kinds / sizeof kinds[0]; i++)
+        if (kinds[i][0] == by_time)
+            return kinds[i][1];
+    return by_time;
+}
+
 void due__share_call_as(struct due__redis *s, const struct due__script *script,
                         const struct due__share_lane *lane, uint64_t number,
                         const char *const *topics, size_t n_topics, size_t args)
@@ -36,7 +53,9 @@ void due__share_call_as(struct due__redis *s, const struct due__script *script,
     static const char *const last[] = { "wr", "jg", "gh", "g", "k", "kx", "jk" };
     const struct due__share *h = s->share;
 
-    due__share_call(s, script, DUE__SHARE_FIXED + 4 * n_topics + 7, 6 + n_topics + args);
+    script = kind_for(h, script);
+    size_t each = script->by_rank ? 5 : 4;
+    due__share_call(s, script, DUE__SHARE_FIXED + each * n_topics + 7, 6 + n_topics + args);
     for (size_t i = 0; i < DUE__SHARE_FIXED; i++)
         due__share_key(s, fixed[i], "");
     for (size_t i = 0; i < n_topics; i++) {
@@ -46,6 +65,8 @@ void due__share_call_as(struct due__redis *s, const struct due__script *script,
     }
     for (size_t i = 0; i < n_topics; i++)
         due__share_key(s, "g:", topics[i]);
+    for (size_t i = 0; i < n_topics && script->by_rank; i++)
+        due__share_key(s, "o:", topics[i]);
     for (size_t i = 0; i < sizeof last / sizeof last[0]; i++)
         due__share_key(s, last[i], "");
     due__link_text(s->link, s->fence);

@@ -6,6 +6,7 @@
 #ifndef DUE__SHARE_SCRIPTS_H
 #define DUE__SHARE_SCRIPTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct due__script {
@@ -13,14 +14,20 @@ struct due__script {
     const char *text; /* for SCRIPT LOAD */
     size_t len;       /* */
     char sha[41];     /* for EVALSHA */
+    bool by_rank;     /* it has o:TOPIC of each topic among its keys */
 };
 
 extern const struct due__script due__script_put, due__script_work, due__script_edit,
     due__script_join, due__script_leave, due__script_beat, due__script_census, due__script_page,
     due__script_key, due__script_evict, due__script_aside;
 
+/* Of a queue whose order is by priority, in place of those. */
+extern const struct due__script due__script_put_by_rank, due__script_work_by_rank,
+    due__script_edit_by_rank, due__script_aside_by_rank;
+
 /* Of a conversion (convert.c, index.c). */
 extern const struct due__script due__script_fold, due__script_clear, due__script_own,
-    due__script_under_way, due__script_index, due__script_heads, due__script_share;
+    due__script_under_way, due__script_index, due__script_heads, due__script_share,
+    due__script_ranks;
 
 #endif

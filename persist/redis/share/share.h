@@ -125,7 +125,8 @@ struct due__share_lane {
 struct due__share {
     bool joined;          /* I: from join on */
     bool lost;            /* C: the server has lost us; to join anew */
-    bool loaded;          /* C: the scripts, on this connection */
+    bool loaded;          /* C: the scripts, on this connection, */
+    bool loaded_ranks;    /* C: and those of a queue in the order of priority */
     pthread_mutex_t lock; /* of what follows, and whose turn it is */
     pthread_cond_t free;  /* I */
     bool busy;            /* a call is under way */
@@ -140,6 +141,7 @@ struct due__share {
     int64_t renew_ns; /* C: between two beats, as many as shared the queue at the last one */
 
     uint64_t capacity; /* C: of the queue, as last heard; 0: none that is known */
+    bool by_rank;      /* C: its order is by priority, as joining has told, or a conversion */
 
     struct due__share_lane lane[2]; /* C: put, work */
     struct due__share_part *air;    /* C: the part in the air, or NULL */
@@ -180,7 +182,8 @@ void due__share_key(struct due__redis *s, const char *name, const char *more);
 /* The beginning of a call: @keys keys and @args other words follow. */
 void due__share_call(struct due__redis *s, const struct due__script *script, size_t keys,
                      size_t args);
-/* The same with the keys and words that most scripts have; @args more follow. */
+/* The same with the keys and words that most scripts have, and of put, work, edit and aside the
+ * kind that this queue's order needs; @args more follow. */
 void due__share_call_as(struct due__redis *s, const struct due__script *script,
                         const struct due__share_lane *lane, uint64_t number,
                         const char *const *topics, size_t n_topics, size_t args);

@@ -90,28 +90,23 @@ int due__share_talk(struct due__redis *s, size_t n, redisReply **got, int64_t un
 
 /* ---- Being there ----------------------------------------------------------------------------- */
 
-int due__share_load_scripts(struct due__redis *s, int64_t until_ns)
-{
-    static const struct due__script *const all[] = { &due__script_put,    &due__script_work,
-                                                     &due__script_edit,   &due__script_join,
-                                                     &due__script_leave,  &due__script_beat,
-                                                     &due__script_census, &due__script_page,
-                                                     &due__script_key,    &due__script_aside };
-    enum { N = sizeof all / sizeof all[0] };
-    redisReply *got[N];
+#define SCRIPTS_MOST 16 /* loaded at once */
 
-    if (s->share->loaded)
-        return 0;
-    for (size_t i = 0; i < N; i++) {
+static int load(struct due__redis *s, const struct due__script *const *all, size_t n,
+                int64_t until_ns)
+{
+    redisReply *got[SCRIPTS_MOST];
+
+    for (size_t i = 0; i < n; i++) {
         due__link_command(s->link, 3);
         due__link_text(s->link, "SCRIPT");
         due__link_text(s->link, "LOAD");
         due__link_bytes(s->link, all[i]->text, all[i]->len);
     }
-    int rc = due__share_talk(s, N, got, until_ns);
+    int rc = due__share_talk(s, n, got, until_ns);
     if (rc != 0)
         return rc;
-    for (size_t i = 0; i < N && rc == 0; i++) {
+    for (size_t i = 0; i < n && rc == 0; i++) {
         enum due__reply_class class = due__share_classify(s, got[i]);
         size_t len = sizeof all[i]->sha - 1;
 
@@ -121,8 +116,34 @@ int due__share_load_scripts(struct due__redis *s, int64_t until_ns)
                  memcmp(got[i]->str, all[i]->sha, len) != 0)
             rc = DUE_ECORRUPT;
     }
-    due__share_forget(got, N);
-    s->share->loaded = rc == 0;
+    due__share_forget(got, n);
+    return rc;
+}
+
+/* Those of a queue that is ordered by priority come besides, once it is known to be one. */
+int due__share_load_scripts(struct due__redis *s, int64_t until_ns)
+{
+    static const struct due__script *const all[] = { &due__script_put,    &due__script_work,
+                                                     &due__script_edit,   &due__script_join,
+                                                     &due__script_leave,  &due__script_beat,
+                                                     &due__script_census, &due__script_page,
+                                                     &due__script_key,    &due__script_aside };
+    static const struct due__script *const ranks[] = { &due__script_put_by_rank,
+                                                       &due__script_work_by_rank,
+                                                       &due__script_edit_by_rank,
+                                                       &due__script_aside_by_rank };
+    struct due__share *h = s->share;
+    int rc = 0;
+
+    if (!h->loaded) {
+        rc = load(s, all, sizeof all / sizeof all[0], until_ns);
+        h->loaded = rc == 0;
+        h->loaded_ranks = false;
+    }
+    if (rc == 0 && h->by_rank && !h->loaded_ranks) {
+        rc = load(s, ranks, sizeof ranks / sizeof ranks[0], until_ns);
+        h->loaded_ranks = rc == 0;
+    }
     return rc;
 }
 

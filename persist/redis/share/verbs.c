@@ -64,6 +64,7 @@ static void tell_info(const struct due__redis *s, struct due_store_info *info)
                                      .durability = s->durability,
                                      .jobs = s->jobs,
                                      .capacity = s->share->capacity,
+                                     .by_priority = s->share->by_rank,
                                      .payload_max = s->payload_max };
 }
 
@@ -94,6 +95,7 @@ static int join_store(struct due__redis *s, const struct due_store_open *how,
         due__redis_draw(s);
         s->how.writer_min = s->writer + 1;
         s->how.capacity = how->capacity;
+        s->how.by_priority = how->by_priority;
     }
     if (rc == 0)
         rc = prepare(s);

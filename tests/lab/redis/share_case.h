@@ -18,6 +18,7 @@
 
 static struct redis_server server;
 static struct share one, two;
+static int by_rank; /* the queue is in the order of priority */
 
 static inline void serve_with(const char *const *options)
 {
@@ -31,6 +32,7 @@ static inline void serve_with(const char *const *options)
 static inline void writer(struct share *s)
 {
     share_begin(s, server.socket, "q", "clock");
+    s->by_rank = by_rank;
     share_join(s);
     cr_assert_eq(s->answer.code, 'J', "%s", s->answer.error);
     share_topics(s, "a", NULL);
@@ -44,6 +46,12 @@ static inline void serve(void)
     share_end(&one);
     writer(&one);
     writer(&two);
+}
+
+static inline void serve_by_rank(void)
+{
+    by_rank = 1;
+    serve();
 }
 
 static inline void stop(void)
@@ -115,6 +123,23 @@ static inline long long count(redisReply *r)
         n = -1;
     freeReplyObject(r);
     return n;
+}
+
+/* In the order of priority `o` has exactly those that wait: see by_rank.lua. */
+static inline void check_ranks(const char *when)
+{
+    static const char script[] =
+        "local t = redis.call('ZRANGE', 'due:{q}:t:a', 0, -1, 'WITHSCORES') "
+        "local o = redis.call('ZRANGE', 'due:{q}:o:a', 0, -1) local has = {} "
+        "for i = 1, #o do has[o[i]] = true end "
+        "if #o ~= #t / 2 then return 'o has ' .. #o .. ', t has ' .. #t / 2 end "
+        "for i = 1, #t, 2 do local id = t[i] "
+        "  if not has[string.sub(id, 1, 1) .. string.format('%016.0f', tonumber(t[i + 1])) .. "
+        "    string.sub(id, 2)] then return 'o lacks ' .. id end end return ''";
+    redisReply *r = share_ask(&one, "EVAL %s 0", script);
+
+    cr_assert_eq(r->len, 0u, "%s: %s", when, r->str);
+    freeReplyObject(r);
 }
 
 #endif

@@ -102,7 +102,8 @@ static inline void nothing_else(const char *when)
 {
     cr_expect_str_eq(ASK("EXISTS", "due:{q}:jk", "due:{q}:b", "due:{q}:c", "due:{q}:p", "due:{q}:w",
                          "due:{q}:h", "due:{q}:l:", "due:{q}:l:mail", "due:{q}:jg", "due:{q}:gh",
-                         "due:{q}:g", "due:{q}:g:", "due:{q}:g:mail"),
+                         "due:{q}:g", "due:{q}:g:", "due:{q}:g:mail",
+                         "due:{q}:o:", "due:{q}:o:mail"),
                      ":0\r\n", "%s", when);
     cr_expect_null(strstr(ASK("HKEYS", "due:{q}:writers"), ":w"), "%s", when);
     cr_expect_str_eq(ASK("HMGET", "due:{q}:meta", "mode", "format", "least_reader"),

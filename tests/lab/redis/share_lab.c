@@ -68,54 +68,30 @@ static void word_key(const struct share *s, const char *end, const char *more)
 
 /* ---- The link -------------------------------------------------------------------------------- */
 
-static const struct due__script *const scripts[9] = { &due__script_put,    &due__script_work,
-                                                      &due__script_edit,   &due__script_join,
-                                                      &due__script_leave,  &due__script_beat,
-                                                      &due__script_census, &due__script_aside,
-                                                      &due__script_page };
+#define SCRIPTS 13
 
-enum { PUT, WORK, EDIT, JOIN, LEAVE, BEAT, CENSUS, ASIDE, PAGE };
+static const struct due__script *const scripts[SCRIPTS] = {
+    &due__script_put,          &due__script_work,         &due__script_edit,
+    &due__script_join,         &due__script_leave,        &due__script_beat,
+    &due__script_census,       &due__script_aside,        &due__script_page,
+    &due__script_put_by_rank,  &due__script_work_by_rank, &due__script_edit_by_rank,
+    &due__script_aside_by_rank
+};
 
-#define MORE 512 /* what a text may be longer with another clock, and torn */
+/* The last four in place of others, in a queue whose order is by priority. */
+enum { PUT, WORK, EDIT, JOIN, LEAVE, BEAT, CENSUS, ASIDE, PAGE, PUT2, WORK2, EDIT2, ASIDE2 };
 
-/* False: that is not in it. */
-static int replace(char *text, const char *what, const char *with)
+static int kind_of(const struct share *s, int script)
 {
-    char *found = strstr(text, what);
-
-    if (found == NULL)
-        return 0;
-    memmove(found + strlen(with), found + strlen(what), strlen(found + strlen(what)) + 1);
-    memcpy(found, with, strlen(with));
-    return 1;
-}
-
-/* The script's text, with another clock; it ends with an error at the command of number @torn. */
-static char *text_of(const struct due__script *script, const char *clock, int torn, size_t *len)
-{
-    char *text = malloc(script->len + MORE);
-    char with[MORE / 2];
-
-    if (text == NULL)
-        share_fail("no memory");
-    memcpy(text, script->text, script->len + 1);
-    snprintf(with, sizeof with, "call('LRANGE','%s',0,1)", clock != NULL ? clock : "");
-    if (clock != NULL && !replace(text, "call('TIME')", with) && script != &due__script_page)
-        share_fail("a script reads no clock");
-    snprintf(with, sizeof with,
-             "local form,left=string.format,%d local function call(...) left=left-1 "
-             "if left==0 then error('torn') end return redis.call(...) end",
-             torn);
-    if (torn > 0 && !replace(text, "local call, form = redis.call, string.format", with))
-        share_fail("a script calls nothing");
-    *len = strlen(text);
-    return text;
+    if (!s->by_rank || script > ASIDE || (script > EDIT && script < ASIDE))
+        return script;
+    return script == ASIDE ? ASIDE2 : PUT2 + script;
 }
 
 static void load(struct share *s, int script, const char *clock, int torn)
 {
     size_t len;
-    char *text = text_of(scripts[script], clock, torn, &len);
+    char *text = share_text(scripts[script], clock, torn, &len);
     redisReply *r = redisCommand(s->link, "SCRIPT LOAD %b", text, len);
 
     if (r == NULL || r->type != REDIS_REPLY_STRING || r->len != 40)
@@ -129,7 +105,7 @@ static void load(struct share *s, int script, const char *clock, int torn)
 
 void share_tear(struct share *s, const char *clock, int command)
 {
-    static const int torn[] = { PUT, WORK, EDIT, ASIDE };
+    static const int torn[] = { PUT, WORK, EDIT, ASIDE, PUT2, WORK2, EDIT2, ASIDE2 };
 
     for (size_t i = 0; i < sizeof torn / sizeof torn[0]; i++)
         load(s, torn[i], clock, command);
@@ -144,7 +120,7 @@ void share_begin(struct share *s, const char *socket, const char *queue, const c
     s->link = redisConnectUnix(socket);
     if (s->link == NULL || s->link->err != 0)
         share_fail("no connection");
-    for (int i = 0; i < 9; i++)
+    for (int i = 0; i < SCRIPTS; i++)
         load(s, i, clock, 0);
 }
 
@@ -186,7 +162,10 @@ static void begin_exchange(struct share *s, int script, int lane)
                                            "a",     "dead",    "b", "topics", "p", "owner" };
     static const char *const last[7] = { "wr", "jg", "gh", "g", "k", "kx", "jk" };
 
-    begin(s, script, 19 + 4 * s->topics);
+    int kind = kind_of(s, script);
+    bool ranks = scripts[kind]->by_rank;
+
+    begin(s, kind, 19 + (ranks ? 5 : 4) * s->topics);
     for (int i = 0; i < 12; i++)
         word_key(s, fixed[i], "");
     for (int i = 0; i < s->topics; i++) {
@@ -196,6 +175,8 @@ static void begin_exchange(struct share *s, int script, int lane)
     }
     for (int i = 0; i < s->topics; i++)
         word_key(s, "g:", s->topic[i]);
+    for (int i = 0; i < s->topics && ranks; i++)
+        word_key(s, "o:", s->topic[i]);
     for (int i = 0; i < 7; i++)
         word_key(s, last[i], "");
     word(s->fence);
@@ -268,11 +249,12 @@ void share_join(struct share *s)
         word_key(s, fixed[i], "");
     word("nonce");
     word("incarnation");
-    word_number(2);
+    word_number(3);
     word_number(60000);
     word("host 1");
     word_number(0);
     word(s->capacity);
+    word(s->by_rank ? "priority" : "");
     send_words(s);
     if (s->answer.code != 'J')
         return;
@@ -283,6 +265,7 @@ void share_join(struct share *s)
     s->number[0] = s->number[1] = 0;
     s->answer.stamp = s->stamp = number_at(s, 3);
     s->answer.now = number_at(s, 4);
+    s->by_rank = number_at(s, 6) != 0;
 }
 
 static void keys_of(const struct share_job *jobs, int n)

@@ -86,7 +86,7 @@ struct share {
     char socket[96];
     char queue[64];  /* what the keys begin with: due:{NAME}: */
     char prefix[80]; /* of channels */
-    char sha[9][41];
+    char sha[13][41];
     char fence[80];
     char writer[24];
     char lane[2][32];  /* p, w */
@@ -97,6 +97,7 @@ struct share {
     char capacity[24]; /* join: from now on; "": as it is */
     int waits_room;    /* beat: it does */
     int shut;          /* put: there was no room for an earlier one */
+    int by_rank;       /* join: the order is to be by priority; then: it is */
     struct share_answer answer;
     redisReply *reply;    /* the answer's bytes */
     struct share_told {   /* since share_rung() was called last */
@@ -141,6 +142,10 @@ void share_listen(struct share *s);
 /* How many rings came since it was last asked.  In s->told the earliest time at which it was told
  * to come, and the stamp of that, if there was any. */
 int share_rung(struct share *s);
+
+/* The script's text, the caller's, with another clock (NULL: not); it ends with an error at the
+ * command of number @torn (0: not). */
+char *share_text(const struct due__script *script, const char *clock, int torn, size_t *len);
 
 /* One command of words, for looking and for spoiling.  The caller's reply. */
 redisReply *share_ask(struct share *s, const char *format, ...);

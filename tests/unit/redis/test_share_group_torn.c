@@ -5,6 +5,7 @@
 #include "lab/redis/share_case.h"
 
 TestSuite(group_torn, .init = serve, .fini = stop, .timeout = 120);
+TestSuite(group_torn_by_rank, .init = serve_by_rank, .fini = stop, .timeout = 120);
 
 enum { CHAIN = 3, STEPS = 400 };
 
@@ -103,7 +104,8 @@ static unsigned drain(const char *name, int step)
 static bool tear(const struct way *w, int step)
 {
     freeReplyObject(share_ask(&one, "DEL due:{q}:j due:{q}:t:a due:{q}:l:a due:{q}:g:a due:{q}:g "
-                                    "due:{q}:gh due:{q}:jg due:{q}:a due:{q}:dead due:{q}:h"));
+                                    "due:{q}:gh due:{q}:jg due:{q}:a due:{q}:dead due:{q}:h "
+                                    "due:{q}:o:a"));
     turn(T0);
     for (int n = 1; n <= CHAIN; n++) {
         put_one(n, T0 - 101 + n);
@@ -133,7 +135,7 @@ static bool tear(const struct way *w, int step)
     return torn;
 }
 
-Test(group_torn, has_one_out_at_a_time_and_loses_none)
+static void tear_all(void)
 {
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         int step = 1;
@@ -142,4 +144,15 @@ Test(group_torn, has_one_out_at_a_time_and_loses_none)
             step++;
         cr_expect(step > 5 && step < STEPS, "%s: %d steps", ways[i].name, step);
     }
+}
+
+Test(group_torn, has_one_out_at_a_time_and_loses_none)
+{
+    tear_all();
+}
+
+Test(group_torn_by_rank, has_one_out_at_a_time_and_loses_none)
+{
+    tear_all();
+    check_ranks("in the end");
 }

@@ -32,7 +32,7 @@ Test(join, stays_away_from_a_queue_that_is_another_s)
     freeReplyObject(share_ask(&one, "HSET due:{q}:meta mode owner"));
     share_join(&two);
     cr_expect_eq(two.answer.code, 'M');
-    freeReplyObject(share_ask(&one, "HSET due:{q}:meta mode shared least_reader 3"));
+    freeReplyObject(share_ask(&one, "HSET due:{q}:meta mode shared least_reader 4"));
     share_join(&two);
     cr_expect_eq(two.answer.code, 'V');
     freeReplyObject(share_ask(&one, "HSET due:{q}:meta least_reader 2 partitions 4"));

@@ -511,31 +511,7 @@ MALL_TEST(share, a_job_that_comes_again_to_the_same_process_has_one_lease_that_c
     mall_close(&m);
 }
 
-/* ---- What it does not have ---- */
-
-static int open_with(struct memory_disk *disk, due_options o)
-{
-    due_store *store = memory_store_new(disk);
-    due_error error = { .text = "" };
-    due_queue *q;
-
-    o.size = sizeof o;
-    o.store = store;
-    o.share = DUE_SHARED;
-    int rc = due_open(&q, &o, &error);
-    cr_expect(rc == 0 || (error.text[0] != '\0' && error.hint[0] != '\0'));
-    if (rc != 0)
-        store->verbs->free(store);
-    return rc;
-}
-
-Test(share, options_that_it_does_not_have_are_refused, .timeout = 20)
-{
-    struct memory_disk *disk = memory_disk_new(NULL);
-
-    cr_expect_eq(open_with(disk, (due_options){ .order = DUE_ORDER_PRIORITY }), DUE_ENOTSUP);
-    memory_disk_free(disk);
-}
+/* ---- Who may not share it ---- */
 
 Test(share, one_process_that_owns_the_jobs_and_many_that_share_them_exclude_each_other,
      .timeout = 20)

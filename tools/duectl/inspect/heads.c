@@ -1,8 +1,9 @@
 /* heads.c - whether what only a shared queue has is right; nothing is written.
  *
  * Each topic of which a job can be claimed needs a head in `h` that is no later than that job, or
- * nobody is woken for it; `jk` and `b` say something of jobs that are stored.  The queue may be in
- * use: a script leaves all of this right, and each look is one transaction.
+ * nobody is woken for it; in the order of priority `o:TOPIC` has as many jobs as `t:TOPIC`; `jk`
+ * and `b` say something of jobs that are stored.  The queue may be in use: a script leaves all of
+ * this right, and each look is one transaction.
  */
 #include "inspect/server.h"
 
@@ -13,13 +14,14 @@
 
 enum {
     SHOWN_MAX = 20, /* findings of a kind that are told one by one */
-    LOOK = 5        /* commands of one at a topic */
+    LOOK = 7        /* commands of one at a topic */
 };
 
 struct heads {
     struct ctl_server *server;
     const struct ctl_keys *keys;
     const char *hash; /* that is looked through */
+    bool by_rank;
     uint64_t wrong;
 };
 
@@ -41,6 +43,13 @@ static void ask_first(struct heads *h, char of, struct ctl_text topic)
     due__link_text(h->server->link, "WITHSCORES");
 }
 
+static void ask_count(struct heads *h, char of, struct ctl_text topic)
+{
+    due__link_command(h->server->link, 2);
+    due__link_text(h->server->link, "ZCARD");
+    ctl_key_of_topic(h->server, h->keys, of, topic);
+}
+
 static void ask_about(struct heads *h, struct ctl_text topic)
 {
     struct due__link *l = h->server->link;
@@ -49,9 +58,7 @@ static void ask_about(struct heads *h, struct ctl_text topic)
     due__link_words(l, 1, (const char *const[]){ "MULTI" });
     ask_first(h, 't', topic);
     ask_first(h, 'l', topic);
-    due__link_command(l, 2);
-    due__link_text(l, "ZCARD");
-    ctl_key_of_topic(h->server, h->keys, 'l', topic);
+    ask_count(h, 'l', topic);
     due__link_command(l, 3);
     due__link_text(l, "ZSCORE");
     due__link_text(l, name_of(h, "h", key));
@@ -60,6 +67,8 @@ static void ask_about(struct heads *h, struct ctl_text topic)
     due__link_text(l, "HGET");
     due__link_text(l, h->keys->topics);
     due__link_bytes(l, topic.at, topic.len);
+    ask_count(h, 't', topic);
+    ask_count(h, 'o', topic);
     due__link_words(l, 1, (const char *const[]){ "EXEC" });
 }
 
@@ -91,6 +100,19 @@ static int64_t wanted(redisReply *const *answers)
     return waits < lapses ? waits : lapses;
 }
 
+/* Whoever `o` lacks comes behind all others; what it has too many of is passed over. */
+static void judge_ranks(struct heads *h, struct ctl_text topic, redisReply *const *answers)
+{
+    char shown[CTL_SHOWN];
+
+    if (!h->by_rank || answers[5]->type != REDIS_REPLY_INTEGER ||
+        (answers[6]->type == REDIS_REPLY_INTEGER && answers[5]->integer == answers[6]->integer))
+        return;
+    h->wrong++;
+    printf("wrong   topic %s has other jobs by priority than it has\n",
+           topic.len == 0 ? "-" : ctl_shown(shown, topic.at, topic.len));
+}
+
 static bool look_at_topic(struct heads *h, struct ctl_text topic)
 {
     redisReply *got[LOOK + 2];
@@ -102,6 +124,7 @@ static bool look_at_topic(struct heads *h, struct ctl_text topic)
     const redisReply *all = got[LOOK + 1];
     bool fine = ctl_answer_is(all, REDIS_REPLY_ARRAY, "a topic") && all->elements == LOOK;
     if (fine) {
+        judge_ranks(h, topic, all->element);
         int64_t next = wanted(all->element);
         bool has = due__reply_is_text(all->element[3]);
 
@@ -189,10 +212,11 @@ static bool add_page(void *ctx, const redisReply *page)
     return fine;
 }
 
-bool ctl_heads_check(struct ctl_server *s, const struct ctl_keys *k, uint64_t *wrong)
+bool ctl_heads_check(struct ctl_server *s, const struct ctl_keys *k, const struct ctl_head *head,
+                     uint64_t *wrong)
 {
     static const char *const hashes[] = { "jk", "b" };
-    struct heads h = { .server = s, .keys = k };
+    struct heads h = { .server = s, .keys = k, .by_rank = head->by_rank };
     bool fine = look_at_topics(&h);
     char key[160];
 

@@ -138,6 +138,7 @@ static int head_judge(struct ctl_server *s, const char *queue, redisReply **a,
         return CTL_FAULTS;
     }
     head->settled = head->shared && strcmp(mode, "shared") == 0;
+    head->by_rank = strcmp(meta_text(a[0], "order"), "priority") == 0;
     head->owned = a[1]->type != REDIS_REPLY_NIL;
     head->jobs = (uint64_t)a[3]->integer;
     head->again = (uint64_t)a[4]->integer;
@@ -168,6 +169,8 @@ int ctl_head_read(struct ctl_server *s, const struct ctl_keys *k, const char *qu
     if (status == 0) {
         printf("queue   %s at %s\n", queue, s->where);
         say_owner(a[1], a[2], a[8], meta_text(a[0], "mode"));
+        if (head->by_rank && head->shared)
+            printf("order   by priority\n");
     }
     ctl_answers_free(HEAD, a);
     return status;

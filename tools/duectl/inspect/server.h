@@ -72,6 +72,7 @@ struct ctl_head {
     bool owned;
     bool shared;  /* many processes share it, or it is between that and having an owner */
     bool settled; /* the former */
+    bool by_rank; /* when it is shared, its order is by priority */
 };
 int ctl_head_read(struct ctl_server *s, const struct ctl_keys *k, const char *queue,
                   struct ctl_head *head);
@@ -135,9 +136,11 @@ const char *ctl_date_show(char text[CTL_WHEN], int64_t us);
 
 /* ---- A shared queue ------------------------------------------------------------------------- */
 
-/* What it has besides the jobs is looked at: heads of topics, keys by job, lengths.  What is wrong
+/* What it has besides the jobs is looked at: heads of topics, places by priority, keys by job,
+ * lengths.  What is wrong
  * is told, and counted in *@wrong.  False: said why not all of it was looked at. */
-bool ctl_heads_check(struct ctl_server *s, const struct ctl_keys *k, uint64_t *wrong);
+bool ctl_heads_check(struct ctl_server *s, const struct ctl_keys *k, const struct ctl_head *head,
+                     uint64_t *wrong);
 
 /* ---- Repair ---------------------------------------------------------------------------------- */
 

@@ -504,7 +504,7 @@ static int run(struct verify *v, const struct ctl_look *look)
     if (status != 0)
         return status;
     v->shared = head.shared;
-    if (head.settled && !ctl_heads_check(&v->server, &v->keys, &v->wrong))
+    if (head.settled && !ctl_heads_check(&v->server, &v->keys, &head, &v->wrong))
         return ctl_server_status(&v->server);
     if (look->repair) {
         if (!ctl_repair_begin(&repair, look->url, look->queue, head.shared))

@@ -1,0 +1,142 @@
+/* A queue in the order of priority that is owned by one process and shared by many, by turns; on
+ * the store in memory, and on Redis.
+ */
+#include "lab/redis/shared_both.h"
+
+#include <stdio.h>
+
+#include "lab/take.h"
+
+static struct lab_options owner(void)
+{
+    struct lab_options o = as_owner();
+
+    o.start_ns = DUE_MS(1); /* the store's grain is 1 us */
+    o.with.order = DUE_ORDER_PRIORITY;
+    return o;
+}
+
+/* Who says that order, or none. */
+static struct lab_options sharer(bool says)
+{
+    struct lab_options o = as_sharer();
+
+    o.start_ns = DUE_MS(1);
+    o.with.order = says ? DUE_ORDER_PRIORITY : DUE_ORDER_DEADLINE;
+    o.with.prefetch_max = 1000;
+    return o;
+}
+
+/* So many, of all priorities and some times that are over, some in a far time, in two topics. */
+static void fill(struct shop *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        due_spec spec = { DUE_SPEC_INIT, .at_ns = i % 10 == 9 ? FAR : DUE_US(1 + (int64_t)(i % 13)),
+                          .topic = i % 2 == 0 ? 0 : lab_topic(&s->lab, "mail"),
+                          .priority = (int)(i * 31 % 256) };
+
+        cr_assert_eq(due_enqueue(s->lab.q, &spec, 0, NULL), 0);
+    }
+    cr_assert_eq(due_flush(s->lab.q, DUE_FOREVER), 0);
+}
+
+/* @n of each topic come, in that order. */
+static void drain(struct shop *s, size_t n, const char *when)
+{
+    due_job jobs[50];
+
+    for (int t = 0; t < 2; t++) {
+        int topic = t == 0 ? 0 : lab_topic(&s->lab, "mail");
+        int last = 255;
+        int64_t at_ns = 0;
+
+        for (size_t came = 0; came < n;) {
+            size_t left = n - came < 50 ? n - came : 50;
+            int got = take_leased_some(s->lab.q, &topic, 1, jobs, left, DUE_S(600), DUE_FOREVER);
+
+            cr_assert_gt(got, 0, "%s: %zu came of %zu, and then %s", when, came, n,
+                         due_error_name(got));
+            for (int i = 0; i < got; i++, came++) {
+                int64_t then_ns = jobs[i].deadline_ns;
+
+                cr_assert(jobs[i].priority < last || (jobs[i].priority == last && then_ns >= at_ns),
+                          "%s: %d behind %d", when, jobs[i].priority, last);
+                last = jobs[i].priority;
+                at_ns = then_ns;
+                cr_assert_eq(due_ack(&jobs[i]), 0);
+            }
+        }
+    }
+}
+
+/* Closed in order, and opened again. */
+static void reopen(struct shop *s, struct lab_options with)
+{
+    lab_close(&s->lab);
+    shop_open(s, with);
+}
+
+static void go_through(enum where where, size_t n)
+{
+    struct shop s = shop_new(where, owner());
+
+    fill(&s, n);
+    reopen(&s, sharer(true));
+    drain(&s, n / 10, "shared");
+    reopen(&s, owner());
+    drain(&s, n / 10, "owned again");
+    reopen(&s, as_owner()); /* by time meanwhile: that is the owner's */
+    reopen(&s, sharer(false));
+    drain(&s, n / 10, "shared again, as it was");
+    reopen(&s, sharer(true));
+    drain(&s, n / 10, "once more");
+    shop_close(&s);
+}
+
+BOTH_TEST(stored_order, holds_for_ten_jobs_whoever_has_the_queue)
+{
+    go_through(where, 40);
+}
+
+BOTH_TEST(stored_order, holds_for_ten_thousand_jobs_whoever_has_the_queue)
+{
+    go_through(where, 10000);
+}
+
+/* It was shared by time: that order it keeps until somebody owns it. */
+BOTH_TEST(stored_order, is_another_when_it_was_owned_in_between)
+{
+    struct shop s = shop_new(where, sharer(false));
+    due_error error = { .text = "" };
+    due_options o = { DUE_OPTIONS_INIT, .share = DUE_SHARED, .order = DUE_ORDER_PRIORITY,
+                      .manual = s.lab.clock };
+    due_queue *q;
+
+    fill(&s, 40);
+    o.store = shop_store(&s);
+    cr_assert_eq(due_open(&q, &o, &error), DUE_EINVAL);
+    cr_expect(error.text[0] != '\0' && error.hint[0] != '\0');
+    o.store->verbs->free(o.store);
+    reopen(&s, as_owner());
+    reopen(&s, sharer(true));
+    drain(&s, 16, "by priority");
+    shop_close(&s);
+}
+
+/* What was out when its process died, and who had it comes as an owner. */
+BOTH_TEST(stored_order, holds_for_what_was_out)
+{
+    struct shop s = shop_new(where, sharer(true));
+    due_job jobs[4];
+
+    fill(&s, 40);
+    int n = take_leased_some(s.lab.q, NULL, 0, jobs, 4, DUE_S(600), DUE_FOREVER);
+    cr_assert_gt(n, 0);
+    for (int i = 0; i < n; i++)
+        due_job_done(&jobs[i]);
+    shop_crash(&s, owner());
+    drain(&s, 4, "owned");
+    reopen(&s, sharer(false));
+    drain(&s, 12, "shared");
+    shop_close(&s);
+}
