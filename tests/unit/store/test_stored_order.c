@@ -84,6 +84,10 @@ static void go_through(enum where where, size_t n)
     reopen(&s, sharer(true));
     drain(&s, n / 10, "shared");
     reopen(&s, owner());
+#ifdef DUE_HAVE_REDIS
+    if (where == IN_REDIS)
+        cr_expect_str_eq(ASK("EXISTS", "due:{queue}:o:", "due:{queue}:o:mail"), ":0\r\n");
+#endif
     drain(&s, n / 10, "owned again");
     reopen(&s, as_owner()); /* by time meanwhile: that is the owner's */
     reopen(&s, sharer(false));
