@@ -33,10 +33,18 @@ said=$(grep -ohE "[\"'][A-Z]{2,}[\"']" $(find persist/redis tools/duectl -name '
 named=$(grep -ohE '"[^"]*"' tests/lab/redis/redis_user.h | tr -d '"+' |
     tr '| a-z' '\n\nA-Z' | sort -u)
 unnamed=$(printf '%s\n' "$said" | grep -vxF "$named")
+# A script may do what its user may: what scripts say needs permission.
+scripts=$(grep -ohE "call\('[A-Z]+'" persist/redis/scripts/*.lua | grep -oE '[A-Z]+' | sort -u)
+refused=$(printf '%s\n' "$scripts" | tr A-Z a-z | sed 's/^/+/' | grep -vxF "$header")
 
 if [ -z "$said" ] || [ -n "$unnamed" ]; then
     echo "said to a server, and not in tests/lab/redis/redis_user.h:"
     echo "$unnamed"
+    exit 1
+fi
+if [ -z "$scripts" ] || [ -n "$refused" ]; then
+    echo "said by scripts, and not permitted in tests/lab/redis/redis_user.h:"
+    echo "$refused"
     exit 1
 fi
 echo "$(echo "$page" | wc -l) commands, $(echo "$said" | wc -l) words that are said"

@@ -14,7 +14,7 @@
 /* What a shared queue needs besides, and its channels. */
 #define REDIS_SHARED_MAY \
     "+evalsha", "+script|load", "+publish", "+subscribe", "+zmscore", "+zrangebyscore", "+zcard", \
-    "+exists", "+hexists"
+    "+zremrangebyrank", "+exists", "+hexists"
 
 /* What needs no permission, what may be refused, and what only the command duectl says. */
 #define REDIS_USER_BESIDES "auth", "config|get", "hgetall", "scan", "zcard"
