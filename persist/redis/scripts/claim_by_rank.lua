@@ -6,7 +6,8 @@
 -- something is due.  Of leases that are over it looks at the first LAPSED.
 local LAPSED, TIMES = 256, 4 -- that often in one claim what `o` has too many of is removed
 
--- Do all that have these places in `o` wait at those times?  Places of others are removed.
+-- Do all that have these places in `o` wait at those times?  Places of others are removed, and what
+-- is no place at all, or another text of the same time.
 local function standing(topic, places)
     local ids, gone = {}, {}
     for i = 1, #places do
@@ -14,7 +15,7 @@ local function standing(topic, places)
     end
     local scores = call('ZMSCORE', KEYS[10 + 3 * topic], unpack(ids))
     for i = 1, #ids do
-        if not scores[i] or tonumber(scores[i]) ~= tonumber(string.sub(places[i], 2, 17)) then
+        if not scores[i] or rank(scores[i], ids[i]) ~= places[i] then
             gone[#gone + 1] = places[i]
         end
     end
@@ -50,7 +51,7 @@ local function first_ranks(topic, most, now_text)
         end
         local some = {}
         from = string.byte(first)
-        if tonumber(string.sub(first, 2, 17)) <= clock then
+        if (tonumber(string.sub(first, 2, 17)) or 0) <= clock then
             local upto = '(' .. string.char(from) .. form('%016.0f', clock + 1)
             some = call('ZRANGE', o, '[' .. first, upto, 'BYLEX', 'LIMIT', 0, most - #found)
         end

@@ -269,6 +269,31 @@ Test(ranks, lose_no_job_with_their_key)
     cr_expect_eq(claim(&two, 9)->count, 1);
 }
 
+/* What else may stand there, since somebody wrote it, and other texts of the times of those that
+ * wait: it holds nobody up, and no job comes twice. */
+Test(ranks, are_no_trap_whatever_stands_among_them)
+{
+    put_rank('C', 1, T0);
+    put_rank('A', 2, T0 - 4);
+    freeReplyObject(share_ask(
+        &one, "EVAL %s 0",
+        "for _, m in ipairs({'', 'A', 'A ', 'A-', 'Axyz', 'B\\0\\1', 'A!nan', 'B  inf', '\\255', "
+        "'C000000000000000', 'A1799999999999996xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', "
+        "'A 0x6651728987ffc0000000000002', 'A0x06651728987ffc0000000000002', "
+        "'C0000000000018e140000000000001'}) do redis.call('ZADD', 'due:{q}:o:a', 0, m) end"));
+    int came = 0;
+    for (int i = 0; i < 9; i++) {
+        claim(&two, 9);
+        cr_assert_eq(two.answer.code, 'D', "%s", two.answer.error);
+        for (int k = 0; k < two.answer.count; k++)
+            came += two.answer.job[k].id[0] == 'A' ? 1 : 10;
+    }
+    cr_expect_eq(came, 11, "each of the two once: %d", came);
+    put_rank('B', 3, T0 - 1);
+    put_rank('A', 4, T0 - 1);
+    cr_expect_eq(claim(&two, 9)->count, 2);
+}
+
 /* ---- Torn ------------------------------------------------------------------------------------ */
 
 /* What is done of two jobs that are due, of which the first comes first, and may be held. */
