@@ -41,9 +41,13 @@ static inline int see_claimed(void *ctx, const due_claimed *job)
     return 0;
 }
 
+static bool by_priority; /* whoever joins asks for that order */
+
 static inline int join_as(struct sharer *s, due_store *store, int64_t wait_ns)
 {
-    struct due_store_open how = { .name = "q", .until_ns = soon(wait_ns), .log = keep_log };
+    struct due_store_open how = {
+        .name = "q", .until_ns = soon(wait_ns), .log = keep_log, .by_priority = by_priority
+    };
 
     s->store = store;
     s->verbs = store->verbs->shared;

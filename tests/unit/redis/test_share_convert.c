@@ -14,11 +14,30 @@ static void die(due_store *store)
     ASK("DEL", "due:{q}:owner");
 }
 
+/* In the order of priority just those that wait stand in `o`, in any other nobody. */
+static void check_ranks(void)
+{
+    static const char script[] =
+        "for _, topic in ipairs({'', 'mail'}) do "
+        "  local t = redis.call('ZRANGE', 'due:{q}:t:' .. topic, 0, -1, 'WITHSCORES') "
+        "  local o = 'due:{q}:o:' .. topic "
+        "  if redis.call('ZCARD', o) ~= #t / 2 * ARGV[1] then return topic .. ' other' end "
+        "  for i = 1, #t * ARGV[1], 2 do "
+        "    if not redis.call('ZSCORE', o, string.sub(t[i], 1, 1) .. "
+        "      string.format('%016.0f', t[i + 1]) .. string.sub(t[i], 2)) then return topic end "
+        "  end "
+        "end return 'fine'";
+
+    cr_expect_str_eq(ASK("EVAL", script, "0", by_priority ? "1" : "0"), "$4\r\nfine\r\n");
+}
+
 /* Shared by one who holds much, and is killed: an attempt has begun of the first, if any. */
 static void share_and_die(struct sharer *s)
 {
     *s = joined();
+    check_ranks();
     cr_assert_eq(claim(s, 200), 0);
+    check_ranks();
     die(s->store);
 }
 
@@ -204,6 +223,21 @@ Test(share_convert, goes_on_wherever_who_owns_it_was_killed, .init = serve_by_pr
 Test(share_convert, goes_on_wherever_who_shares_it_was_killed, .init = serve_by_proxy,
      .fini = stop_both, .timeout = 300)
 {
+    kill_everywhere(true);
+}
+
+/* The same in the order of priority, which has more steps. */
+Test(share_convert, goes_on_by_priority_wherever_who_owns_it_was_killed, .init = serve_by_proxy,
+     .fini = stop_both, .timeout = 300)
+{
+    by_priority = true;
+    kill_everywhere(false);
+}
+
+Test(share_convert, goes_on_by_priority_wherever_who_shares_it_was_killed, .init = serve_by_proxy,
+     .fini = stop_both, .timeout = 300)
+{
+    by_priority = true;
     kill_everywhere(true);
 }
 
