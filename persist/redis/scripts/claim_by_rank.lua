@@ -51,7 +51,8 @@ local function first_ranks(topic, most, now_text)
         end
         local some = {}
         from = string.byte(first)
-        if (tonumber(string.sub(first, 2, 17)) or 0) <= clock then
+        local at = string.match(string.sub(first, 2, 17), '^%-?%d+$') -- nil: it is no place
+        if (tonumber(at) or 0) <= clock then
             local upto = '(' .. string.char(from) .. form('%016.0f', clock + 1)
             some = call('ZRANGE', o, '[' .. first, upto, 'BYLEX', 'LIMIT', 0, most - #found)
         end

@@ -289,9 +289,18 @@ Test(ranks, are_no_trap_whatever_stands_among_them)
             came += two.answer.job[k].id[0] == 'A' ? 1 : 10;
     }
     cr_expect_eq(came, 11, "each of the two once: %d", came);
-    put_rank('B', 3, T0 - 1);
-    put_rank('A', 4, T0 - 1);
-    cr_expect_eq(claim(&two, 9)->count, 2);
+    for (int i = 0; i < 9; i++) {
+        put_rank('D', 10 + i, T0 - 1);
+        cr_expect_eq(claim(&two, 1)->count, 1);
+    }
+    put_rank('C', 3, T0 - 50);
+    put_rank('B', 4, T0 - 1);
+    put_rank('A', 5, T0 - 1);
+    claim(&two, 9);
+    cr_assert_eq(two.answer.count, 3);
+    expect_rank(0, 'A', 5);
+    expect_rank(1, 'B', 4);
+    expect_rank(2, 'C', 3);
 }
 
 /* ---- Torn ------------------------------------------------------------------------------------ */
