@@ -303,6 +303,31 @@ Test(ranks, are_no_trap_whatever_stands_among_them)
     expect_rank(2, 'C', 3);
 }
 
+/* As with any other key a script ends with an error, and goes on when that key is right again. */
+Test(ranks, lose_no_job_while_their_key_is_something_else)
+{
+    struct share_job j = of_rank('A', 2, T0 - 1);
+
+    put_rank('C', 1, T0 - 5);
+    freeReplyObject(share_ask(&one, "RENAME due:{q}:o:a due:{q}:saved"));
+    freeReplyObject(share_ask(&one, "RPUSH due:{q}:o:a x"));
+    share_put(&one, &j, 1);
+    cr_expect_eq(one.answer.code, 'E');
+    share_work(&two, NULL, 0, (struct share_claim){ .need = 9, .lease_us = LEASE });
+    cr_expect_eq(two.answer.code, 'E');
+    share_beat(&two);
+    cr_expect_eq(two.answer.code, 'D');
+    freeReplyObject(share_ask(&one, "RENAME due:{q}:saved due:{q}:o:a"));
+    share_again(&one, 0);
+    share_put(&one, &j, 1);
+    cr_expect_eq(one.answer.code, 'D', "%s", one.answer.error);
+    share_again(&two, 1);
+    cr_assert_eq(claim(&two, 9)->count, 2);
+    expect_rank(0, 'A', 2);
+    expect_rank(1, 'C', 1);
+    check_ranks("right again");
+}
+
 /* ---- Torn ------------------------------------------------------------------------------------ */
 
 /* What is done of two jobs that are due, of which the first comes first, and may be held. */
