@@ -207,6 +207,7 @@ static bool resolve_one(struct stored_world *w, struct stored_job *j)
     else
         return stored_wrong(w, "it cannot be asked for", j);
     j->unsure = j->dirty = j->shaky = j->asked = false;
+    j->begun = w->fresh ? 0 : j->begun;
     return right;
 }
 

@@ -98,6 +98,24 @@ static bool known_deadline(struct stored_world *w, struct stored_job *j, const d
     return left > 0 || another;
 }
 
+/* A round that a take had begun which was left, and which the store has as ended: the next take for
+ * good gets it, also when somebody has had a later one.  Once. */
+static bool is_late_round(struct stored_job *j, const due_job *job)
+{
+    bool late = false;
+    int left = 0;
+
+    for (int i = 0; i < j->begun; i++) {
+        late |= j->begun_at[i] == job->deadline_ns;
+        j->begun_at[left] = j->begun_at[i];
+        left += j->begun_at[i] != job->deadline_ns;
+    }
+    j->begun = left;
+    for (int i = 0; i < j->times; i++)
+        late &= j->time[i].deadline != job->deadline_ns;
+    return late;
+}
+
 /* A job was handed out: may it have been? */
 static bool handed(struct stored_world *w, const due_job *job, bool for_good)
 {
@@ -111,6 +129,9 @@ static bool handed(struct stored_world *w, const due_job *job, bool for_good)
         return stored_wrong(w, "other headers", j);
     if (job->topic != w->topic[j->topic] || job->priority != j->priority)
         return stored_wrong(w, "another topic or priority", j);
+    j->late = for_good && is_late_round(j, job);
+    if (j->late)
+        return true;
     if ((!j->in && !j->unsure) || (j->every == 0 && j->taken_step == w->steps))
         return stored_wrong(w, "handed out though it was gone", j);
     if (leased(w, j) && !restless(j))
@@ -163,6 +184,14 @@ static void begun(struct stored_world *w, struct stored_job *j, bool for_good)
         j->attempts += policy(w, j)->attempts_max > 0;
     if (!for_good || j->every == 0)
         return;
+    for (int i = 0; i < j->times; i++) {
+        int k = 0;
+
+        while (k < j->begun && j->begun_at[k] != j->time[i].deadline)
+            k++;
+        j->begun_at[k] = j->time[i].deadline;
+        j->begun += k == j->begun && k < STORED_TIMES - 1;
+    }
     if (!j->asked)
         j->asked_ns = w->now;
     j->asked = true;
@@ -201,6 +230,8 @@ static void shake(struct stored_world *w)
 /* It was taken for good. */
 static void taken(struct stored_world *w, struct stored_job *j)
 {
+    if (j->late)
+        return;
     j->taken_step = w->steps;
     if (j->every == 0)
         return;                                           /* it runs until it is done with */

@@ -113,23 +113,26 @@ struct stored_job {
     int64_t buried; /* when it was first seen dead in this queue, and 1; 0: not yet */
     struct stored_limit limit[STORED_CONTENTS]; /* it has one of these */
     int limits;
-    due_retry retry;        /* its own, or DUE_RETRY_INHERIT */
-    int64_t every;          /* 0: it does not come again */
-    enum due_repeat repeat; /* */
-    bool rounding;          /* it may be in a later round than its times say: */
-    int64_t rounding_from;  /* one may have ended since */
-    bool asked;             /* a take that did not get it may have begun its next round, */
-    int64_t asked_ns;       /* then at the earliest */
-    uint64_t taken_step;    /* in which it was last taken for good */
-    int group;              /* 0: none */
-    uint64_t ripened;       /* when its time came, in arrivals */
-    bool pass_group;        /* it runs, and has its group's pass, */
-    bool pass_topic;        /* and its topic's, */
-    bool pass_unsure;       /* unless its run is over */
-    int key;                /* its number, and 1; it has it unless the key is unsure; 0: none */
-    bool seen;              /* listed as one that waits */
-    bool laid;              /* listed as dead, */
-    due_dead grave;         /* and how */
+    due_retry retry;                /* its own, or DUE_RETRY_INHERIT */
+    int64_t every;                  /* 0: it does not come again */
+    enum due_repeat repeat;         /* */
+    bool rounding;                  /* it may be in a later round than its times say: */
+    int64_t rounding_from;          /* one may have ended since */
+    bool asked;                     /* a take that did not get it may have begun its next round, */
+    int64_t asked_ns;               /* then at the earliest */
+    int64_t begun_at[STORED_TIMES]; /* the round of one of these deadlines is the next one's, */
+    int begun;                      /* so many, however far the job has come by then */
+    bool late;                      /* as that which was handed out just now */
+    uint64_t taken_step;            /* in which it was last taken for good */
+    int group;                      /* 0: none */
+    uint64_t ripened;               /* when its time came, in arrivals */
+    bool pass_group;                /* it runs, and has its group's pass, */
+    bool pass_topic;                /* and its topic's, */
+    bool pass_unsure;               /* unless its run is over */
+    int key;        /* its number, and 1; it has it unless the key is unsure; 0: none */
+    bool seen;      /* listed as one that waits */
+    bool laid;      /* listed as dead, */
+    due_dead grave; /* and how */
 };
 
 /* Who has a unique key, if that is known. */
