@@ -56,8 +56,8 @@ static bool take_ids(struct ctl_look *look, bool numbers, char **words, size_t n
 /* A single word is the file, unless it is a URL, or there is no other store. */
 static bool take_input(struct ctl_look *look, char **words, size_t n, const char **url)
 {
-    bool first =
-        *url == NULL && n > 0 && (n > 1 || ctl_is_url(words[0]) || ctl_url_of(NULL) == NULL);
+    bool needed = look->control == NULL && ctl_url_of(NULL) == NULL;
+    bool first = *url == NULL && n > 0 && (n > 1 || ctl_is_url(words[0]) || needed);
 
     if (first)
         *url = words[0];

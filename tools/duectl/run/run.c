@@ -61,7 +61,8 @@ static int carry_out(struct ctl_run *run, int signal_fd)
     struct ctl_control *control = NULL;
     int signal;
 
-    if (o->control != NULL && ctl_control_open(&control, o->control, run->queue, o->queue) != 0)
+    if (o->control != NULL &&
+        ctl_control_open(&control, o->control, run->queue, o->queue, false) != 0)
         return CTL_BROKEN;
     int rc = start_threads(run);
 

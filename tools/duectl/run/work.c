@@ -273,8 +273,9 @@ static int open_control(struct work *w)
 {
     const struct ctl_options *o = w->run.options;
 
-    return o->control == NULL ? 0
-                              : ctl_control_open(&w->control, o->control, w->run.queue, o->queue);
+    return o->control == NULL
+               ? 0
+               : ctl_control_open(&w->control, o->control, w->run.queue, o->queue, true);
 }
 
 static int work(struct work *w)

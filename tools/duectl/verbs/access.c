@@ -42,6 +42,8 @@ static int put_when_room(struct ctl_access *a, const due_spec *specs, size_t n, 
     int64_t wait_ns = a->shared && a->stop_fd > 0 ? 0 : DUE_FOREVER;
     int rc;
 
+    if (a->waits_not)
+        return due_enqueue_batch(a->queue, specs, n, 0, ids);
     while ((rc = due_enqueue_batch(a->queue, specs, n, wait_ns, ids)) == DUE_EAGAIN ||
            rc == DUE_ETIMEDOUT) {
         if (wait_ns == DUE_FOREVER)

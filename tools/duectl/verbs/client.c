@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #define ANSWER_MS 60000 /* without a byte, then it is given up */
+#define ROOM_MS   100   /* until an owner that had no room is asked again */
 #define CHUNK     ((size_t)1 << 16)
 
 /* ---- One request ----------------------------------------------------------------------------- */
@@ -33,6 +35,8 @@ static int connect_to(const char *path)
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return said(path, strerror(errno));
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_sec = ANSWER_MS / 1000 },
+                     sizeof(struct timeval));
     if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
         return fd;
     int error = errno;
@@ -40,18 +44,38 @@ static int connect_to(const char *path)
     return said(path, error == ECONNREFUSED ? "its owner is gone" : strerror(error));
 }
 
-static bool send_all(int fd, const struct ctl_buffer *b)
+int ctl_control_reach(const char *path)
+{
+    int fd = connect_to(path);
+
+    if (fd < 0)
+        return CTL_BROKEN;
+    close(fd);
+    return 0;
+}
+
+static bool send_all(int fd, const void *bytes, size_t len)
 {
     size_t done = 0;
 
-    while (done < b->len) {
-        ssize_t n = send(fd, b->bytes + done, b->len - done, MSG_NOSIGNAL);
+    while (done < len) {
+        ssize_t n = send(fd, (const char *)bytes + done, len - done, MSG_NOSIGNAL);
 
         if (n < 0 && errno != EINTR)
             return false;
         done += n < 0 ? 0 : (size_t)n;
     }
-    return !b->failed;
+    return true;
+}
+
+/* The line, and the payloads. */
+static bool send_request(int fd, const struct ctl_buffer *line, const struct ctl_request *r)
+{
+    bool fine = !line->failed && send_all(fd, line->bytes, line->len);
+
+    for (size_t i = 0; i < r->jobs && fine; i++)
+        fine = send_all(fd, r->specs[i].data, r->specs[i].len);
+    return fine;
 }
 
 struct answer {
@@ -130,10 +154,11 @@ int ctl_control_ask(const char *path, const struct ctl_request *request, ctl_ans
     if (fd < 0)
         return fd;
     ctl_request_write(&b, request);
-    const char *wrong = send_all(fd, &b) ? NULL : "the request cannot be sent";
+    bool sent = send_request(fd, &b, request);
     b.len = 0;
-    if (wrong == NULL)
-        wrong = read_answer(fd, &a, &b);
+    const char *wrong = read_answer(fd, &a, &b); /* it may be why not all was taken */
+    if (wrong != NULL && !sent)
+        wrong = "the request cannot be sent";
     close(fd);
     ctl_buffer_free(&b);
     return wrong == NULL ? a.code : said(path, wrong);
@@ -248,6 +273,90 @@ static int asked_resume(struct ctl_access *a, const char *topic)
     return ask_all(a, CTL_ASK_RESUME, topic, &count);
 }
 
+/* ---- Jobs that are put in -------------------------------------------------------------------- */
+
+struct put_answers {
+    due_id *ids;
+    int *results;
+    size_t n, most;
+};
+
+/* {"id":"ff00...","result":"DUE_OK"}: its own, or of the one that has its key. */
+static bool take_put(void *ctx, char *line, size_t len)
+{
+    struct put_answers *p = ctx;
+    struct ctl_json j = { .line = line, .len = len };
+    char id[DUE_ID_TEXT] = "";
+    char *name, *text;
+    size_t n;
+
+    if (p->n == p->most || !ctl_json_sign(&j, '{') || !ctl_json_string(&j, &name, &n) ||
+        !ctl_json_sign(&j, ':') || !ctl_json_string(&j, &text, &n) || n != sizeof id - 1)
+        return false;
+    memcpy(id, text, n);
+    if (due_id_parse(id, &p->ids[p->n]) != 0 || !ctl_json_is(&j, ',') ||
+        !ctl_json_string(&j, &name, &n) || !ctl_json_sign(&j, ':') ||
+        !ctl_json_string(&j, &text, &n) || !ctl_error_of(text, n, &p->results[p->n]))
+        return false;
+    p->n++;
+    return true;
+}
+
+/* As many as go into one request: one at least. */
+static size_t some_of(const due_spec *specs, size_t n)
+{
+    size_t bytes = specs[0].len;
+    size_t some = 1;
+
+    while (some < n && some < CTL_ASKED && bytes + specs[some].len <= CTL_PUT_BYTES)
+        bytes += specs[some++].len;
+    return some;
+}
+
+/* The answers are counted in @p, also where it fails. */
+static int ask_put(struct ctl_access *a, const char *topic, const due_spec *specs, size_t n,
+                   struct put_answers *p)
+{
+    struct ctl_request request = { .verb = CTL_ASK_PUT, .at_ns = -1, .has_topic = true, .jobs = n };
+
+    memcpy(request.topic, topic, strlen(topic) + 1);
+    memcpy(request.specs, specs, n * sizeof *specs);
+    p->most = p->n + n;
+    int rc = ctl_control_ask(a->look->control, &request, take_put, p);
+    return rc == 0 && p->n < p->most ? said(a->look->control, "an answer that makes no sense") : rc;
+}
+
+/* The owner has no room now.  False: it is to stop. */
+static bool wait_for_room(struct ctl_access *a)
+{
+    struct pollfd stop = { .fd = a->stop_fd > 0 ? a->stop_fd : -1, .events = POLLIN };
+
+    return poll(&stop, 1, ROOM_MS) <= 0;
+}
+
+/* Who waits for room is here: the owner is asked again. */
+static int asked_put(struct ctl_access *a, const char *topic, due_spec *specs, size_t n,
+                     due_id *ids, int *results)
+{
+    struct put_answers p = { .ids = ids, .results = results };
+
+    while (p.n < n) {
+        int rc =
+            ask_put(a, topic == NULL ? "" : topic, specs + p.n, some_of(specs + p.n, n - p.n), &p);
+
+        if (rc == DUE_EAGAIN || rc == DUE_ETIMEDOUT) {
+            if (!wait_for_room(a))
+                return DUE_ETIMEDOUT;
+        } else if (rc == DUE_ENOTSUP) {
+            while (p.n < n)
+                results[p.n++] = rc;
+        } else if (rc != 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
 static int asked_close(struct ctl_access *a)
 {
     (void)a;
@@ -255,6 +364,7 @@ static int asked_close(struct ctl_access *a)
 }
 
 const struct ctl_access_verbs ctl_asked_verbs = {
+    .put = asked_put,
     .cancel = asked_cancel,
     .kick = asked_kick,
     .drop = asked_drop,

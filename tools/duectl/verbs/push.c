@@ -26,7 +26,7 @@ static const char usage[] =
     "or the path of a file, which is made; without one it is that of --store, or of the "
     "environment\n"
     "variable DUE_STORE_URL.  The queue must not be in use, unless it is one that many processes\n"
-    "share.\n"
+    "share, or its owner does it.\n"
     "\n"
     "  --at TIME        FILE is one payload, whatever its bytes, to be handed out at this time: "
     "from\n"
@@ -44,6 +44,7 @@ static const char usage[] =
     "  --ack-lines      say \"ack N\" on standard error when line N is stored\n"
     "  --shared         the queue is one that many processes share: so it is made, if there is "
     "none\n"
+    "  --control PATH   instead of URL: its owner does it, as `duectl work --control PATH`\n"
     "  --store URL      the same as URL\n"
     "  --queue NAME     which queue (duectl)\n"
     "  --help\n"
@@ -429,8 +430,11 @@ static void extra_fill(due_extra *more, const struct ctl_push *push)
 /* With the input open.  A signal that comes while the queue is opened is heard after that. */
 static int push_all(struct push *p, int signal_fd, const struct ctl_entry *at)
 {
-    int status = ctl_access_open(&p->access, p->look, false);
+    const char *control = p->look->control;
+    int status = control == NULL ? 0 : ctl_control_reach(control);
 
+    if (status == 0)
+        status = ctl_access_open(&p->access, p->look, false);
     if (status != 0)
         return status;
     p->access.stop_fd = signal_fd;
@@ -449,6 +453,10 @@ static int push_go(struct ctl_look *look)
 
     if (look->time != NULL && !ctl_time_read(&at, look->time)) {
         (void)ctl_look_wrong(look, at.reason, look->time);
+        return CTL_USAGE;
+    }
+    if (look->control != NULL && look->shared) {
+        (void)ctl_look_wrong(look, "goes without --control", "--shared");
         return CTL_USAGE;
     }
     p.zone = ctl_zone_of(look->push.zone);
@@ -498,6 +506,7 @@ static const struct ctl_look_option own[] = {
     { "json", false, ctl_take_json, NULL },
     { "ack-lines", false, take_ack_lines, NULL },
     { "shared", false, take_shared, NULL },
+    { "control", true, ctl_take_control, "FILE" },
 };
 
 const struct ctl_command ctl_push = { "push", usage, CTL_INPUT, own, sizeof own / sizeof own[0],

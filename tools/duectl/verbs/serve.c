@@ -1,11 +1,16 @@
 /* serve.c - the control socket of a process that owns a queue.
  *
- * A thread serves one connection after another: a request is read, for REQUEST_NS at most, carried
- * out, and answered.  Others wait in the line of the kernel.  The socket is its user's alone, from
- * the moment it can be seen.  Whatever comes through it is of bounded length, and what is not a
- * request is answered with what is wrong.
+ * A thread reads from all who are connected as it comes, each for a time that grows with what it
+ * has to say; a request that is complete is carried out, one at a time, and its answer is written
+ * as it is read.  So who is slow, or silent, holds up nobody.  CTL_CLIENTS_MAX are connected at a
+ * time; others wait in the line of the kernel.  The socket is its user's alone, from the moment it
+ * can be seen.
  *
- * Guards  I  set before the thread starts, then constant
+ * Whatever comes through it is of bounded length: memory for payloads is had as they come, not as
+ * they are announced, and for all who are connected there is as much as for one payload.  What is
+ * not a request is answered with what is wrong.
+ *
+ * Guards  I  set before the thread starts, then constant    T  that thread alone
  */
 #define _GNU_SOURCE
 #include "verbs/control.h"
@@ -23,176 +28,38 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "due/metrics.h"
+#define BYTE_NS   16                /* for a byte of a payload to come: 60 MB a second at least */
+#define BODY_MOST DUE_PAYLOAD_MAX   /* bytes of payloads, of all who are connected */
+#define CHUNK     ((size_t)1 << 16) /* is read at once */
 
-#define REQUEST_NS DUE_S(5) /* for a request to come, and for an answer to be read */
+enum stage { READS_LINE, READS_BODY, ANSWERED };
 
-struct ctl_control {
-    due_queue *queue;           /* I  */
-    const char *name;           /* I  of the queue */
-    struct sockaddr_un address; /* I  */
-    ino_t inode;                /* I  of what was made there */
-    int listen_fd;              /* I  */
-    int stop_fd;                /* I  */
-    pthread_t thread;           /* I  */
-    char line[CTL_REQUEST_MAX + 1];
-    struct ctl_request request;
-    struct ctl_buffer answer;
+/* One who is connected. */
+struct client {
+    int fd;                     /* T */
+    enum stage stage;           /* T */
+    int64_t until_ns;           /* T  then it is given up */
+    struct ctl_buffer line;     /* T  the request, */
+    struct ctl_buffer body;     /* T  and the payloads behind it; then its memory goes */
+    struct ctl_request request; /* T  points into the line */
+    struct ctl_buffer answer;   /* T */
+    size_t written;             /* T  of the answer */
 };
 
-/* ---- The verbs ------------------------------------------------------------------------------- */
+struct ctl_control {
+    due_queue *queue;                        /* I  */
+    const char *name;                        /* I  of the queue */
+    bool takes_jobs;                         /* I  */
+    struct sockaddr_un address;              /* I  */
+    ino_t inode;                             /* I  of what was made there */
+    int listen_fd;                           /* I  */
+    int stop_fd;                             /* I  */
+    pthread_t thread;                        /* I  */
+    struct client *clients[CTL_CLIENTS_MAX]; /* T  the first n */
+    size_t n;                                /* T  */
+};
 
-static void add_results(struct ctl_control *c, const int *results)
-{
-    char id[DUE_ID_TEXT];
-
-    for (size_t i = 0; i < c->request.n; i++)
-        ctl_buffer_text(&c->answer, "{\"id\":\"%s\",\"result\":\"%s\"}\n",
-                        due_id_format(c->request.ids[i], id), due_error_name(results[i]));
-}
-
-static int serve_ids(struct ctl_control *c, struct ctl_access *a)
-{
-    const struct ctl_request *r = &c->request;
-    int results[CTL_NAMED];
-    int rc;
-
-    switch (r->verb) {
-    case CTL_ASK_CANCEL:
-        rc = a->verbs->cancel(a, r->ids, r->n, results);
-        break;
-    case CTL_ASK_KICK:
-        rc = a->verbs->kick(a, r->ids, r->n, results);
-        break;
-    case CTL_ASK_DROP:
-        rc = a->verbs->drop(a, r->ids, r->n, results);
-        break;
-    default:
-        rc = a->verbs->move(a, r->ids, r->n, r->at_ns, results);
-        break;
-    }
-    if (rc == 0)
-        add_results(c, results);
-    return rc;
-}
-
-static int serve_all(struct ctl_control *c, struct ctl_access *a)
-{
-    const char *topic = c->request.has_topic ? c->request.topic : NULL;
-    uint64_t count = 0;
-    int rc;
-
-    switch (c->request.verb) {
-    case CTL_ASK_KICK_ALL:
-        rc = a->verbs->kick_all(a, topic, &count);
-        break;
-    case CTL_ASK_DROP_ALL:
-        rc = a->verbs->drop_all(a, topic, &count);
-        break;
-    case CTL_ASK_CLEAR:
-        rc = a->verbs->clear(a, topic, &count);
-        break;
-    case CTL_ASK_PAUSE:
-        rc = a->verbs->pause(a, topic);
-        break;
-    default:
-        rc = a->verbs->resume(a, topic);
-        break;
-    }
-    ctl_buffer_text(&c->answer, "{\"count\":%" PRIu64 "}\n", count);
-    return rc;
-}
-
-static int serve_stats(struct ctl_control *c)
-{
-    struct due_stats s;
-    int rc = due_stats_read(c->queue, &s);
-
-    if (rc != 0)
-        return rc;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } all[] = { { "waiting", s.waiting },
-                { "ready", s.ready },
-                { "reserved", s.leased },
-                { "dead", s.dead },
-                { "kept_back", s.kept_back },
-                { "enqueued", s.enqueued },
-                { "restored", s.restored },
-                { "dequeued", s.dequeued },
-                { "acked", s.acked },
-                { "nacked", s.nacked },
-                { "retried", s.retried },
-                { "buried", s.buried },
-                { "kicked", s.kicked },
-                { "cancelled", s.cancelled },
-                { "discarded", s.discarded },
-                { "unsettled", s.unsettled },
-                { "loading", (uint64_t)s.loading } };
-
-    ctl_buffer_text(&c->answer, "{\"queue\":\"%s\",\"pid\":%d,\"store\":\"%s\"", c->name,
-                    (int)getpid(), due_error_name(s.store_state));
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        ctl_buffer_text(&c->answer, ",\"%s\":%" PRIu64, all[i].name, all[i].value);
-    ctl_buffer_text(&c->answer, "}\n");
-    return 0;
-}
-
-static int serve_metrics(struct ctl_control *c)
-{
-    struct ctl_buffer text = { 0 };
-    int len = due_metrics_write(c->queue, NULL, 0);
-
-    while (len >= 0 && (size_t)len >= text.room && text.room < CTL_ANSWER_MAX / 4) {
-        if (!ctl_buffer_grow(&text, (size_t)len + 4096))
-            return DUE_ENOMEM;
-        len = due_metrics_write(c->queue, text.bytes, text.room);
-    }
-    if (len >= 0 && (size_t)len >= text.room)
-        len = DUE_ELIMIT;
-    if (len >= 0) {
-        ctl_buffer_text(&c->answer, "{\"metrics\":");
-        ctl_dump_bytes(&c->answer, text.bytes, (size_t)len);
-        ctl_buffer_text(&c->answer, "}\n");
-    }
-    ctl_buffer_free(&text);
-    return len < 0 ? len : 0;
-}
-
-/* What is answered is stored, also in a queue whose changes nobody waits for. */
-static int serve_verb(struct ctl_control *c)
-{
-    struct ctl_access a;
-    int rc;
-
-    ctl_access_of(&a, c->queue);
-    if (c->request.verb == CTL_ASK_STATS)
-        return serve_stats(c);
-    if (c->request.verb == CTL_ASK_METRICS)
-        return serve_metrics(c);
-    rc = c->request.verb <= CTL_ASK_RESCHEDULE ? serve_ids(c, &a) : serve_all(c, &a);
-    return rc == 0 ? due_flush(c->queue, REQUEST_NS) : rc;
-}
-
-/* Of a line of @len bytes. */
-static void serve_request(struct ctl_control *c, size_t len)
-{
-    struct ctl_json j = { .line = c->line, .len = len };
-    int rc = DUE_EINVAL;
-
-    c->answer.len = 0;
-    c->answer.failed = false;
-    if (ctl_request_read(&c->request, &j)) {
-        rc = serve_verb(c);
-    } else {
-        ctl_buffer_text(&c->answer, "{\"fault\":\"%s\",\"byte\":%zu}\n", j.fault, j.at + 1);
-    }
-    ctl_buffer_text(&c->answer, "{\"end\":\"%s\"}\n",
-                    due_error_name(c->answer.failed ? DUE_ENOMEM : rc));
-}
-
-/* ---- A connection ---------------------------------------------------------------------------- */
+/* ---- An answer ------------------------------------------------------------------------------- */
 
 static int64_t mono_ns(void)
 {
@@ -202,90 +69,224 @@ static int64_t mono_ns(void)
     return DUE_S(now.tv_sec) + now.tv_nsec;
 }
 
-/* Wait until the client can be read or written.  False: time is up, or it is to end. */
-static bool wait_for(struct ctl_control *c, int fd, short events, int64_t until_ns)
+/* The answer is complete. */
+static void answered(struct client *k)
 {
-    struct pollfd ready[] = { { .fd = fd, .events = events },
-                              { .fd = c->stop_fd, .events = POLLIN } };
-    int64_t left_ns = until_ns - mono_ns();
-
-    if (left_ns <= 0)
-        return false;
-    int n = poll(ready, 2, (int)(left_ns / 1000000) + 1);
-    return (n >= 0 || errno == EINTR) && ready[1].revents == 0;
+    ctl_buffer_free(&k->body);
+    k->stage = ANSWERED;
+    k->until_ns = mono_ns() + CTL_REQUEST_NS;
 }
 
-/* A line: its length; -1: none came in time; -2: it is too long. */
-static int request_read(struct ctl_control *c, int fd)
+static void refuse(struct client *k, const char *fault, int rc)
 {
-    int64_t until_ns = mono_ns() + REQUEST_NS;
-    size_t len = 0;
-
-    while (wait_for(c, fd, POLLIN, until_ns)) {
-        ssize_t n = recv(fd, c->line + len, sizeof c->line - len, MSG_DONTWAIT);
-
-        if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
-            return -1;
-        const char *end = n < 0 ? NULL : memchr(c->line + len, '\n', (size_t)n);
-        if (end != NULL)
-            return (int)(end - c->line);
-        len += n < 0 ? 0 : (size_t)n;
-        if (len == sizeof c->line)
-            return -2;
-    }
-    return -1;
+    k->answer.len = 0;
+    ctl_buffer_text(&k->answer, "{\"fault\":\"%s\"}\n", fault);
+    ctl_carry_end(&k->answer, rc);
+    answered(k);
 }
 
-static void answer_write(struct ctl_control *c, int fd)
+/* False: the connection is over. */
+static bool write_some(struct client *k)
 {
-    int64_t until_ns = mono_ns() + REQUEST_NS;
-    size_t done = 0;
+    ssize_t n = send(k->fd, k->answer.bytes + k->written, k->answer.len - k->written,
+                     MSG_DONTWAIT | MSG_NOSIGNAL);
 
-    while (done < c->answer.len && wait_for(c, fd, POLLOUT, until_ns)) {
-        ssize_t n =
-            send(fd, c->answer.bytes + done, c->answer.len - done, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-        if (n < 0 && errno != EINTR && errno != EAGAIN)
-            return;
-        done += n < 0 ? 0 : (size_t)n;
-    }
+    if (n < 0)
+        return errno == EINTR || errno == EAGAIN;
+    k->written += (size_t)n;
+    return k->written < k->answer.len;
 }
 
-static void serve_client(struct ctl_control *c, int fd)
-{
-    int len = request_read(c, fd);
+/* ---- A request ------------------------------------------------------------------------------- */
 
-    if (len == -1)
+static size_t body_held(const struct ctl_control *c)
+{
+    size_t held = 0;
+
+    for (size_t i = 0; i < c->n; i++)
+        held += c->clients[i]->body.len;
+    return held;
+}
+
+/* All that it needs has come, or not yet. */
+static void go_on(struct ctl_control *c, struct client *k)
+{
+    struct ctl_carrier carrier = { .queue = c->queue,
+                                   .name = c->name,
+                                   .takes_jobs = c->takes_jobs,
+                                   .request = &k->request,
+                                   .body = k->body.bytes,
+                                   .answer = &k->answer };
+
+    if (k->body.len < ctl_request_body(&k->request))
         return;
-    if (len >= 0)
-        serve_request(c, (size_t)len);
-    else {
-        c->answer.len = 0;
-        ctl_buffer_text(&c->answer, "{\"fault\":\"the request is too long\"}\n{\"end\":\"%s\"}\n",
-                        due_error_name(DUE_ELIMIT));
+    ctl_carry(&carrier);
+    answered(k);
+}
+
+/* The line has come, of @len bytes; what stands behind it belongs to the payloads, if there are
+ * any. */
+static void line_has_come(struct ctl_control *c, struct client *k, size_t len)
+{
+    struct ctl_json j = { .line = k->line.bytes, .len = len };
+    size_t behind = k->line.len - len - 1;
+
+    if (!ctl_request_read(&k->request, &j)) {
+        ctl_buffer_text(&k->answer, "{\"fault\":\"%s\",\"byte\":%zu}\n", j.fault, j.at + 1);
+        ctl_carry_end(&k->answer, DUE_EINVAL);
+        answered(k);
+        return;
     }
-    answer_write(c, fd);
+    size_t body = ctl_request_body(&k->request);
+    ctl_buffer_add(&k->body, k->line.bytes + len + 1, behind < body ? behind : body);
+    if (k->body.failed) {
+        refuse(k, "no memory", DUE_ENOMEM);
+        return;
+    }
+    k->stage = READS_BODY;
+    k->until_ns += (int64_t)body * BYTE_NS;
+    go_on(c, k);
+}
+
+/* False: the connection is over. */
+static bool read_line(struct ctl_control *c, struct client *k)
+{
+    if (!ctl_buffer_grow(&k->line, CTL_REQUEST_MAX + 1 - k->line.len))
+        return false;
+    ssize_t n =
+        recv(k->fd, k->line.bytes + k->line.len, CTL_REQUEST_MAX + 1 - k->line.len, MSG_DONTWAIT);
+
+    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+        return false;
+    if (n < 0)
+        return true;
+    const char *end = memchr(k->line.bytes + k->line.len, '\n', (size_t)n);
+    k->line.len += (size_t)n;
+    if (end != NULL)
+        line_has_come(c, k, (size_t)(end - k->line.bytes));
+    else if (k->line.len > CTL_REQUEST_MAX)
+        refuse(k, "the request is too long", DUE_ELIMIT);
+    return true;
+}
+
+static bool read_body(struct ctl_control *c, struct client *k)
+{
+    size_t left = ctl_request_body(&k->request) - k->body.len;
+    size_t most = left < CHUNK ? left : CHUNK;
+
+    if (body_held(c) + most > BODY_MOST || !ctl_buffer_grow(&k->body, most)) {
+        refuse(k, "no memory for such payloads now", DUE_EAGAIN);
+        return true;
+    }
+    ssize_t n = recv(k->fd, k->body.bytes + k->body.len, most, MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EINTR || errno == EAGAIN;
+    k->body.len += (size_t)n;
+    if (n == 0)
+        refuse(k, "the payloads are cut off", DUE_EINVAL);
+    else
+        go_on(c, k);
+    return true;
+}
+
+/* ---- Connections ----------------------------------------------------------------------------- */
+
+/* False: it is over. */
+static bool client_step(struct ctl_control *c, struct client *k, bool ready, int64_t now_ns)
+{
+    bool fine = true;
+
+    if (ready)
+        fine = k->stage == READS_LINE   ? read_line(c, k)
+               : k->stage == READS_BODY ? read_body(c, k)
+                                        : write_some(k);
+    else if (now_ns >= k->until_ns && k->stage == ANSWERED)
+        fine = false;
+    else if (now_ns >= k->until_ns)
+        refuse(k, "the request did not come in time", DUE_EINVAL);
+    return fine;
+}
+
+static void client_free(struct client *k)
+{
+    close(k->fd);
+    ctl_buffer_free(&k->line);
+    ctl_buffer_free(&k->body);
+    ctl_buffer_free(&k->answer);
+    free(k);
+}
+
+/* False: nothing can be accepted for a while. */
+static bool client_accept(struct ctl_control *c)
+{
+    int fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd < 0)
+        return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
+    struct client *k = calloc(1, sizeof *k);
+    if (k == NULL) {
+        close(fd);
+        return false;
+    }
+    k->fd = fd;
+    k->until_ns = mono_ns() + CTL_REQUEST_NS;
+    c->clients[c->n++] = k;
+    return true;
+}
+
+enum { LISTENS, STOPS, CLIENTS, FDS = CLIENTS + CTL_CLIENTS_MAX };
+
+/* Wait until there is something to do, or the time of one is over. */
+static bool wait_for_any(struct ctl_control *c, struct pollfd ready[FDS], bool accepts)
+{
+    int64_t until_ns = accepts ? DUE_FOREVER : mono_ns() + DUE_MS(100);
+
+    ready[LISTENS] = (struct pollfd){ .fd = c->n < CTL_CLIENTS_MAX && accepts ? c->listen_fd : -1,
+                                      .events = POLLIN };
+    ready[STOPS] = (struct pollfd){ .fd = c->stop_fd, .events = POLLIN };
+    for (size_t i = 0; i < c->n; i++) {
+        const struct client *k = c->clients[i];
+
+        ready[CLIENTS + i] =
+            (struct pollfd){ .fd = k->fd, .events = k->stage == ANSWERED ? POLLOUT : POLLIN };
+        until_ns = k->until_ns < until_ns ? k->until_ns : until_ns;
+    }
+    int64_t left_ns = until_ns == DUE_FOREVER ? -1 : until_ns - mono_ns();
+    int ms = until_ns == DUE_FOREVER ? -1 : left_ns <= 0 ? 0 : (int)(left_ns / 1000000) + 1;
+    int n = poll(ready, (nfds_t)(CLIENTS + c->n), ms);
+
+    for (size_t i = 0; n < 0 && i < CLIENTS + c->n; i++)
+        ready[i].revents = 0;
+    return n >= 0 || errno == EINTR || errno == ENOMEM;
+}
+
+/* The last one takes the place of one that goes, and has had its turn: they are gone through from
+ * the end. */
+static void clients_step(struct ctl_control *c, const struct pollfd ready[FDS])
+{
+    int64_t now_ns = mono_ns();
+
+    for (size_t i = c->n; i-- > 0;) {
+        if (client_step(c, c->clients[i], ready[CLIENTS + i].revents != 0, now_ns))
+            continue;
+        client_free(c->clients[i]);
+        c->clients[i] = c->clients[--c->n];
+    }
 }
 
 static void *serve_main(void *arg)
 {
     struct ctl_control *c = arg;
-    struct pollfd ready[] = { { .fd = c->listen_fd, .events = POLLIN },
-                              { .fd = c->stop_fd, .events = POLLIN } };
+    struct pollfd ready[FDS];
+    bool accepts = true;
 
-    for (;;) {
-        if (poll(ready, 2, -1) < 0 && errno != EINTR)
-            return NULL;
-        if (ready[1].revents != 0)
-            return NULL;
-        int fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-            serve_client(c, fd);
-            close(fd);
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
-            (void)poll(&ready[1], 1, 100); /* until something is closed */
-        }
+    while (wait_for_any(c, ready, accepts) && ready[STOPS].revents == 0) {
+        clients_step(c, ready);
+        accepts = ready[LISTENS].revents == 0 || client_accept(c);
     }
+    while (c->n > 0)
+        client_free(c->clients[--c->n]);
+    return NULL;
 }
 
 /* ---- Opened and closed ----------------------------------------------------------------------- */
@@ -335,11 +336,11 @@ static void control_free(struct ctl_control *c)
         close(c->listen_fd);
     if (c->stop_fd >= 0)
         close(c->stop_fd);
-    ctl_buffer_free(&c->answer);
     free(c);
 }
 
-int ctl_control_open(struct ctl_control **control, const char *path, due_queue *q, const char *name)
+int ctl_control_open(struct ctl_control **control, const char *path, due_queue *q, const char *name,
+                     bool takes_jobs)
 {
     struct ctl_control *c;
 
@@ -350,6 +351,7 @@ int ctl_control_open(struct ctl_control **control, const char *path, due_queue *
         return said(path, strerror(ENOMEM));
     c->queue = q;
     c->name = name;
+    c->takes_jobs = takes_jobs;
     c->address.sun_family = AF_UNIX;
     memcpy(c->address.sun_path, path, strlen(path) + 1);
     c->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -14,6 +14,7 @@
  *   processes.c  duectl ps, evict
  *   request.c  what is said on a control socket
  *   serve.c    the control socket of a process that owns a queue
+ *   carry.c    what is asked for there is carried out
  *   client.c   a queue that is changed by its owner, who is asked there
  *   live.c     duectl pause, resume; stats, metrics of a control socket
  *
@@ -55,8 +56,9 @@ struct ctl_access {
     const struct ctl_access_verbs *verbs;
     const struct ctl_look *look;
     due_queue *queue;
-    bool shared; /* by other processes */
-    int stop_fd; /* a put into a full queue ends when that can be read; 0: it does not */
+    bool shared;    /* by other processes */
+    int stop_fd;    /* a put into a full queue ends when that can be read; 0: it does not */
+    bool waits_not; /* a put into a full queue answers DUE_EAGAIN, or DUE_ETIMEDOUT, at once */
 };
 
 /* Each answers 0 or a DUE_E* code, and waits until the change is stored.  A call with @topic NULL
@@ -78,7 +80,7 @@ struct ctl_access_verbs {
     int (*close)(struct ctl_access *a); /* to be called in any case */
 };
 
-extern const struct ctl_access_verbs ctl_asked_verbs; /* its owner is asked; without put */
+extern const struct ctl_access_verbs ctl_asked_verbs; /* its owner is asked */
 /* For who owns the queue already. */
 void ctl_access_of(struct ctl_access *a, due_queue *q);
 
@@ -145,13 +147,16 @@ void ctl_count_dump(struct ctl_buffer *b, const struct ctl_count *c, const char 
 
 /* ---- The control socket ---------------------------------------------------------------------- */
 
-/* Open it for a queue of this name: 0, or an exit status: said why not.  Close it before the queue;
- * NULL is allowed. */
+/* Open it for a queue of this name: 0, or an exit status: said why not.  @takes_jobs: the queue
+ * waits until a change is stored, so it can be said of each job.  Close it before the queue; NULL
+ * is allowed. */
 struct ctl_control;
-int ctl_control_open(struct ctl_control **control, const char *path, due_queue *q,
-                     const char *name);
+int ctl_control_open(struct ctl_control **control, const char *path, due_queue *q, const char *name,
+                     bool takes_jobs);
 void ctl_control_close(struct ctl_control *control);
 
+/* Is there an owner at that socket?  0, or an exit status: said why not. */
+int ctl_control_reach(const char *path);
 /* What the owner says of its queue: the exit status. */
 int ctl_live_show(const struct ctl_look *look, bool metrics);
 /* Are the options such that it can be asked?  False: said why not. */
