@@ -63,6 +63,10 @@ for store in a.db "$url"; do
     [ "$(cat out)" = "$holder" ] || fail "another job than the one that had the key"
     run 0 show "$holder" --store "$store"
     has out '^text       thrice$'
+    for policy in earliest debounce; do
+        run 0 push --key k --on-key $policy --control c in.txt
+        [ "$(cat out)" = "$holder" ] || fail "another job than the one that had the key: $policy"
+    done
     printf 'key=z every 1h again\n' >in.txt
     run 0 push --control c in.txt
     run 0 push --control c in.txt

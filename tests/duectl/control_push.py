@@ -210,16 +210,16 @@ def owners(duectl):
                     s.sendall(answer)
                 s.close()
 
-        thread = threading.Thread(target=serve)
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         p = subprocess.run([duectl, "push", "--control", "c"], input=b"1h one\n1h two\n",
                            capture_output=True, timeout=60, check=False)
-        thread.join()
-        listener.close()
-        os.unlink("c")
         assert p.returncode == status, (answers, p)
         assert len(p.stdout.splitlines()) == ids, (answers, p)
         assert word in p.stderr.decode(), (answers, p)
+        thread.join()
+        listener.close()
+        os.unlink("c")
 
 
 globals()[sys.argv[1]](*sys.argv[2:])
