@@ -268,11 +268,11 @@ void deadline_fill(struct deadline_stand *s, struct lab *lab, bool lapsed)
         return;
     for (int n = 0; n < DEADLINE_JOBS / 2;) {
         int rc = take_leased_some(lab->q, NULL, 0, job + n, (size_t)(DEADLINE_JOBS / 2 - n),
-                                  DUE_MS(1), DUE_S(5));
+                                  DUE_MS(20), DUE_S(5));
         cr_assert_gt(rc, 0);
         n += rc;
     }
-    crew_sleep(DUE_MS(2));
+    crew_sleep(DUE_MS(21));
     for (int i = 0; i < DEADLINE_JOBS / 2; i++)
         due_job_done(&job[i]);
 }
