@@ -222,21 +222,26 @@ local function tell_short(topic, ids, over)
     end
 end
 
--- Leases that are over, if the first of them is.  A job that half of a torn script has left in `t`
--- too is waiting there.
+-- Leases that are over, if the first of them is: ids, and their ends as they stand there.  A job
+-- that half of a torn script has left in `t` too is waiting there.
 local function lapsed(t, l, at_most, first)
-    local ids, over = {}, {}
+    local ids, over, gone = {}, {}, {}
     if not first or first > clock then
         return ids, over
     end
     local found = call('ZRANGEBYSCORE', l, '-inf', now_text, 'WITHSCORES', 'LIMIT', 0, at_most)
     for i = 1, #found, 2 do
-        if call('ZSCORE', t, found[i]) then
-            call('ZREM', l, found[i])
-        else
-            ids[#ids + 1] = found[i]
-            over[#over + 1] = form('%.0f', tonumber(found[i + 1]))
+        ids[#ids + 1], over[#over + 1] = found[i], found[i + 1]
+    end
+    local waiting = #ids > 0 and call('ZMSCORE', t, unpack(ids)) or {}
+    for i = #ids, 1, -1 do
+        if waiting[i] then
+            gone[#gone + 1] = table.remove(ids, i)
+            table.remove(over, i)
         end
+    end
+    if #gone > 0 then
+        call('ZREM', l, unpack(gone))
     end
     return ids, over
 end
@@ -280,6 +285,7 @@ local function claim(topic, at_most)
         args[1], args[2] = '+inf', LONG
     end
     for i = 1, #ids do
+        over[i] = over[i] and form('%.0f', over[i])
         args[#args + 1] = score
         args[#args + 1] = ids[i]
         claimed[#claimed + 1] = topic

@@ -7,12 +7,13 @@ TestSuite(ranks, .init = serve_by_rank, .fini = stop, .timeout = 120);
 
 /* ---- Beside a model -------------------------------------------------------------------------- */
 
-enum { MADE = 250, STEPS = 4000 };
+enum { MADE = 250, STEPS = 4000, LOOKED_AT = 64 }; /* so many leases that are over */
 
 struct known {
     char id[SHARE_ID + 1]; /* the first byte is 255 less the priority, as far as it is text */
     enum { NOT_YET, GONE, WAITS, HELD, DEAD } state;
-    int64_t at; /* when it is due, or its lease ends */
+    int64_t at;  /* when it is due, or its lease ends */
+    bool passed; /* its lease is over, and the claim does not come to it */
 };
 
 static struct known known[MADE];
@@ -48,6 +49,21 @@ static int some(int state)
     return -1;
 }
 
+/* Those whose leases are over, but the first of them: a claim does not look at them. */
+static void pass_over(void)
+{
+    for (int i = 0; i < MADE; i++) {
+        struct known *k = &known[i];
+        int before = 0;
+
+        for (int j = 0; j < MADE; j++)
+            before +=
+                known[j].state == HELD &&
+                (known[j].at < k->at || (known[j].at == k->at && strcmp(known[j].id, k->id) < 0));
+        k->passed = k->state == HELD && before >= LOOKED_AT;
+    }
+}
+
 /* What is claimed next. */
 static struct known *next(void)
 {
@@ -56,7 +72,7 @@ static struct known *next(void)
     for (int i = 0; i < MADE; i++) {
         struct known *k = &known[i];
 
-        if ((k->state != WAITS && k->state != HELD) || k->at > now || paused ||
+        if ((k->state != WAITS && k->state != HELD) || k->at > now || paused || k->passed ||
             (k->state == WAITS && limit > 0 && in_state(HELD) >= limit))
             continue;
         if (best == NULL || k->id[0] < best->id[0] ||
@@ -100,6 +116,7 @@ static void claim_some(int step)
 
     share_work(&two, NULL, 0, (struct share_claim){ .need = need, .lease_us = 50 + below(200) });
     cr_assert_eq(two.answer.code, 'D', "%s", two.answer.error);
+    pass_over();
     for (int i = 0; i < two.answer.count; i++) {
         struct known *k = next();
 
@@ -433,4 +450,64 @@ Test(ranks, cost_a_look_at_each_priority_in_use)
     was = commands();
     cr_expect_eq(claim(&two, 9)->count, 1);
     cr_expect_lt(commands() - was, 45, "%lld, with the first one due", commands() - was);
+}
+
+/* Three commands a priority with something due, as the layout says; for one job two do. */
+Test(ranks, cost_three_commands_each_of_what_is_due)
+{
+    for (int i = 1; i <= 250; i++)
+        put_rank((char)i, i, T0 - 1);
+    long long was = commands();
+    cr_expect_eq(claim(&two, 1)->count, 1);
+    long long single = commands() - was;
+    was = commands();
+    cr_expect_eq(claim(&two, 2)->count, 2);
+    cr_expect_eq(commands() - was - single, 2 + 1, "it is %lld", commands() - was - single);
+    was = commands();
+    cr_expect_eq(claim(&two, 100)->count, 100);
+    cr_expect_leq(commands() - was - single, 3 * 99, "it is %lld", commands() - was - single);
+}
+
+/* So many leases are over, of five priorities, and ended in that order; each claim is for one. */
+Test(ranks, cost_the_same_however_many_leases_are_over)
+{
+    enum { OVER = 1000 };
+    static bool came[OVER];
+    long long most = 0;
+
+    freeReplyObject(share_ask(
+        &one, "EVAL %s 0",
+        "for i = 0, 999 do local id = string.format('%s%013d', string.sub('ACDFX', 1 + i * 7 % 5, "
+        "1 + i * 7 % 5), i) redis.call('ZADD', 'due:{q}:l:a', 1799999999990000 + i, id) "
+        "redis.call('HSET', 'due:{q}:j', id, 'x') end"));
+    put_rank('D', 2000, T0 - 10000);
+    bool waited = true;
+    for (int n = 0; n < OVER + 1; n++) {
+        int best = -1;
+        int looked = 0;
+
+        for (int i = 0; i < OVER && looked < LOOKED_AT; i++) {
+            if (came[i])
+                continue;
+            looked++;
+            if (best < 0 || "ACDFX"[i * 7 % 5] < "ACDFX"[best * 7 % 5])
+                best = i;
+        }
+        long long was = commands();
+        share_work(&two, NULL, 0, (struct share_claim){ .need = 1, .lease_us = 1000 * LEASE });
+        long long now_done = commands() - was;
+        most = now_done > most ? now_done : most;
+        cr_assert_eq(two.answer.count, 1, "%d", n);
+        if (waited && (best < 0 || "ACDFX"[best * 7 % 5] >= 'D')) {
+            expect_rank(0, 'D', 2000);
+            cr_expect_eq(two.answer.job[0].over, 0);
+            waited = false;
+        } else {
+            expect_rank(0, "ACDFX"[best * 7 % 5], best);
+            cr_expect_eq(two.answer.job[0].over, INT64_C(1799999999990000) + best);
+            came[best] = true;
+        }
+    }
+    cr_expect_lt(most, 40, "%lld commands for one", most);
+    cr_expect_not(waited);
 }
