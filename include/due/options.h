@@ -54,7 +54,8 @@ typedef struct due_options {
     enum due_proxies proxies;       /* */
     enum due_order order;           /* of due jobs, in every topic; a shared queue's is what it was
                                        made with: DUE_ORDER_DEADLINE is either, DUE_ORDER_PRIORITY
-                                       answers DUE_EINVAL if it is the other */
+                                       answers DUE_EINVAL if it is the other, unless nobody
+                                       shares the queue and it is empty */
     int64_t spin_ns;                /* wake this much early and spin: less late, more CPU;
                                        on the monotonic clock; due_dequeue() gains most */
     const due_allocator *allocator; /* copied; default malloc, free and the kernel's pages */

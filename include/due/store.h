@@ -142,8 +142,9 @@ struct due_store_open {
     uint64_t capacity;    /* join(): of the queue from now on, for all who share it; UINT64_MAX: it
                              has none any more; 0: it stays as it is */
     uint64_t by_priority; /* join(): 1: of jobs that are due the highest priority is to come first;
-                             DUE_EINVAL: it is shared already, and its order is another; 0: it stays
-                             as it is, in a new queue by time */
+                             DUE_EINVAL: it is shared already, its order is another, and somebody
+                             shares it or it has jobs; 0: it stays as it is, in a new queue by
+                             time */
     uint64_t reserved[1]; /* zero */
 };
 

@@ -167,8 +167,8 @@ void memory_share_fold_passes(struct memory_disk *disk);
 /* ---- By priority ---- */
 
 /* It is shared from now on in the order that is asked for, or as it is.  DUE_EINVAL: it is so
- * already, in the other. */
-int memory_share_order(struct memory_share *share, const struct due_store_open *how,
+ * already, in the other, and somebody shares it or it has jobs. */
+int memory_share_order(struct memory_disk *disk, const struct due_store_open *how,
                        due_error *error);
 /* The jobs of a topic that may be claimed, but for a limit, of the highest priority first: those of
  * leases that are over, too.  Their number in *n; the array is the caller's. */

@@ -8,15 +8,23 @@
 
 #include "lab/memory_disk.h"
 
-int memory_share_order(struct memory_share *share, const struct due_store_open *how,
-                       due_error *error)
+/* Nobody shares it, and it has no jobs. */
+static bool is_empty(const struct memory_disk *disk)
 {
+    return disk->share.processes == NULL && disk->jobs.count == 0 && disk->share.leased.count == 0;
+}
+
+int memory_share_order(struct memory_disk *disk, const struct due_store_open *how, due_error *error)
+{
+    struct memory_share *share = &disk->share;
     bool asks = how->by_priority != 0;
 
-    if (share->made && asks && !share->by_rank) {
+    if (share->made && asks && !share->by_rank && !is_empty(disk)) {
         if (error != NULL)
-            *error = (due_error){ .text = "it is shared in the order of deadlines",
-                                  .hint = "open it owned, and close it, and then share it so" };
+            *error =
+                (due_error){ .text =
+                                 "it is shared in the order of deadlines, or has jobs that were",
+                             .hint = "open it owned, and close it, and then share it so" };
         return DUE_EINVAL;
     }
     share->by_rank |= asks;

@@ -50,10 +50,10 @@ static int do_join(due_store *store, const struct due_store_open *how, struct du
     int rc = memory_before(s, &call);
     if (rc == 0 && !memory_wait_for_owner(s, how->until_ns, true, error))
         rc = DUE_EBUSY;
-    if (rc != 0 || (rc = memory_share_order(&disk->share, how, error)) != 0)
+    if (rc != 0 || (rc = memory_share_order(disk, how, error)) != 0)
         return memory_call_end(s, MEMORY_LANE_PUT, rc == DUE_EAGAIN ? DUE_ESTORE : rc);
     memory_join(disk, s, how->writer_min);
-    (void)memory_share_order(&disk->share, how, NULL); /* it was taken over, perhaps */
+    (void)memory_share_order(disk, how, NULL); /* it was taken over, perhaps */
     s->now = how->now;
     s->clock = how->clock;
     (void)memory_process_new(disk, s, store_now(s));

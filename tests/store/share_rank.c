@@ -212,7 +212,8 @@ static void follows_a_job_through_its_life(struct sharing *t)
     SHARE_CHECK(t, sharing_sent(t, 0) && CLAIMS(t, 0, 9, f, g), "amended");
 }
 
-/* The order is that of who made it shared; who says none has it as it is. */
+/* The order is that of who made it shared, until nobody shares it and it has no job; who says none
+ * has it as it is. */
 static void is_of_who_made_it(struct sharing *t)
 {
     t->by_rank = false;
@@ -223,7 +224,8 @@ static void is_of_who_made_it(struct sharing *t)
     SHARE_CHECK(t, t->base.error.text[0] != '\0' && t->base.error.hint[0] != '\0',
                 "it is said why");
     sharing_leave(t, 0);
-    SHARE_ANSWERS(t, sharing_join(t, 1), DUE_EINVAL);
+    SHARE_ANSWERS(t, sharing_join(t, 1), 0);
+    SHARE_CHECK(t, t->base.info[1].by_priority == 1, "it was empty, and nobody shared it");
 }
 
 static void is_told_to_who_says_none(struct sharing *t)

@@ -86,7 +86,7 @@ static void put_capacity(struct due__redis *s, uint64_t capacity)
 static void ask_join(struct due__redis *s, const redisReply *fields, const redisReply *values,
                      const size_t *old, size_t n_old)
 {
-    static const char *const keys[] = { "fence", "writers", "c", "meta", "w", "p", "owner" };
+    static const char *const keys[] = { "fence", "writers", "c", "meta", "w", "p", "owner", "j" };
     enum { N = sizeof keys / sizeof keys[0] };
     char who[208];
 
@@ -125,7 +125,7 @@ static int refuse(struct due__redis *s, const redisReply *r)
         return DUE_ENOTSUP;
     case 'D':
         due__redis_say(s, "open it owned, and close it, and then share it in that order",
-                       "the queue is shared in the order of deadlines");
+                       "the queue is shared in the order of deadlines, or has jobs that were");
         return DUE_EINVAL;
     default:
         return DUE_ECORRUPT;

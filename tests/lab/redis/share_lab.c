@@ -242,10 +242,10 @@ static void status_at(struct share *s, size_t i)
 
 void share_join(struct share *s)
 {
-    static const char *const fixed[7] = { "fence", "writers", "c", "meta", "w", "p", "owner" };
+    static const char *const fixed[8] = { "fence", "writers", "c", "meta", "w", "p", "owner", "j" };
 
-    begin(s, JOIN, 7);
-    for (int i = 0; i < 7; i++)
+    begin(s, JOIN, 8);
+    for (int i = 0; i < 8; i++)
         word_key(s, fixed[i], "");
     word("nonce");
     word("incarnation");
