@@ -507,17 +507,29 @@ static int ask_hand_over(struct due__redis *s, int64_t until_ns)
 
 /* Who closes has interrupted the call before this one.  If that ended by itself, the interruption
  * is heard here, and means nothing as long as there is an answer to be waited for. */
+/* A guard may hold it back that is broken by what we did ourselves: a script writes the number
+ * under it.  Then it is set anew, unless somebody else has the queue by now.  False: it did not. */
+static bool is_unguarded(struct due__redis *s)
+{
+    if (s->air.kept[0]->type != REDIS_REPLY_NIL)
+        return false;
+    due__flight_end(s);
+    return true;
+}
+
 int due__redis_hand_over(struct due__redis *s, int64_t until_ns)
 {
+    bool again;
     int rc;
 
     do {
         rc = s->air.kind == DUE__FLIGHT_CLOSE ? 0 : due__redis_up(s, until_ns);
         if (rc == 0 || rc == DUE_EDURABILITY)
             rc = ask_hand_over(s, until_ns);
-    } while (rc == DUE_EAGAIN && s->air.kind != DUE__FLIGHT_NONE && due__mono_ns() < until_ns);
-    if (rc != 0)
-        return rc;
+        again = rc == 0 ? is_unguarded(s) : rc == DUE_EAGAIN && s->air.kind != DUE__FLIGHT_NONE;
+    } while (again && due__mono_ns() < until_ns);
+    if (rc != 0 || again)
+        return rc != 0 ? rc : DUE_ESTORE;
     const redisReply *exec = s->air.kept[0];
     bool done = exec->type == REDIS_REPLY_ARRAY && !due__flight_is_odd(s, exec);
     enum due__reply_class worst = due__flight_worst(s);
