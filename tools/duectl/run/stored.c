@@ -303,7 +303,8 @@ static void end_taking(struct ctl_run *run, int rc)
     ctl_run_broken(run, CTL_SAID);
 }
 
-/* Begin with jobs that were reserved.  False: the run is being stopped; they stay in the store. */
+/* Begin with jobs that were reserved.  False: the run is being stopped, and nothing more is to be
+ * taken; they are given back, and none of their attempts counts. */
 static bool begin(struct ctl_run *run, due_job *due, int n)
 {
     struct ctl_stored *s = &run->stored;
@@ -314,7 +315,8 @@ static bool begin(struct ctl_run *run, due_job *due, int n)
     s->handling += !stopping;
     pthread_mutex_unlock(&s->lock);
     for (int i = 0; i < n && stopping; i++)
-        due_job_done(&due[i]);
+        if (due_snooze(&due[i], 0) != 0)
+            due_job_done(&due[i]);
     return !stopping;
 }
 
@@ -371,8 +373,6 @@ void ctl_stored_stop(struct ctl_run *run)
     pthread_mutex_unlock(&s->lock);
     if (last && ctl_run_start(run, close_now, 0) != 0)
         ctl_run_close(run);
-    if (!last)
-        (void)due_pause(run->queue, DUE_ALL_TOPICS);
 }
 
 static void count_taken(struct ctl_run *run, const due_job *due)
@@ -471,7 +471,7 @@ void ctl_print_stored(struct ctl_run *run, int number)
             return;
         }
         if (!begin(run, due, n))
-            continue;
+            return;
         rc = print(run, due, n);
         end(run);
     }
@@ -571,7 +571,7 @@ void ctl_exec_stored(struct ctl_run *run, int number)
         if (rc != 0)
             break;
         if (!begin(run, &due, 1))
-            continue;
+            return;
         rc = attempt(run, number, &due);
         end(run);
     }
