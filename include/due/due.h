@@ -478,8 +478,8 @@ DUE_API int due_clear(due_queue *q, int topic, uint64_t *cleared) DUE_NONNULL(1)
  * Stop and resume handing out the jobs of @topic (or DUE_ALL_TOPICS: of those that exist).  Jobs
  * become due meanwhile, and keep their order.  A consumer that is already taking may still get one.
  *
- * Threads:  any; waits for the timeline's lock
- * Errors:   DUE_EINVAL (no such topic), DUE_EFORK; of a shared queue as said above
+ * Threads:  any; waits for the timeline's lock, and for a store, which keeps it for who comes next
+ * Errors:   DUE_EINVAL (no such topic), DUE_EFORK; with a store as said above
  */
 DUE_API int due_pause(due_queue *q, int topic) DUE_NONNULL(1);
 DUE_API int due_resume(due_queue *q, int topic) DUE_NONNULL(1);
@@ -493,8 +493,8 @@ DUE_API int due_resume(due_queue *q, int topic) DUE_NONNULL(1);
  * end.  Jobs that were handed out before the topic had its first limit do not count.  Of a shared
  * queue it counts the jobs that any process holds on a lease, and no others.
  *
- * Threads:  any; waits for the timeline's lock
- * Errors:   DUE_EINVAL (no such topic), DUE_ENOMEM, DUE_EFORK
+ * Threads:  any; waits for the timeline's lock, and for a store, which keeps it for who comes next
+ * Errors:   DUE_EINVAL (no such topic), DUE_ENOMEM, DUE_EFORK; with a store as said above
  */
 DUE_API int due_topic_limit(due_queue *q, int topic, size_t max_running) DUE_NONNULL(1);
 

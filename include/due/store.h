@@ -16,6 +16,8 @@
  *   Signals  A call must not raise SIGPIPE, and goes on after EINTR.
  *   Secrets  No password in a due_error, nor in anything logged.
  *   Bytes    Payloads, headers, keys and groups are any bytes; a topic's name has no NUL in it.
+ *   Topics   What holds back a topic (a pause, a limit) is no job's.  A store that has topics()
+ *            keeps it, for an owner and for those who share the queue, and from one to the other.
  *   Keys     A job's topic and key never change.  A key belongs to one live job, or is kept for a
  *            while after its job is gone; the queue sees to that.  A PUT may take the key of a job
  *            that is stored still: that one has none from then on, nor is it ever shown with it
@@ -91,7 +93,8 @@ enum due_change_kind {
                            keeps its group's pass */
 
     DUE_CHANGE_AMEND, /* of a shared queue, and nobody's: the job, whole, in place of what it was */
-    DUE_CHANGE_TOPIC  /* of a shared queue, and of no job: what holds back those of record.topic */
+    DUE_CHANGE_TOPIC  /* of no job: what holds back those of record.topic.  Of a queue that is owned
+                         only if the store has the verb topics(), and then both are said */
 };
 
 /* One change of one job. */
@@ -172,6 +175,10 @@ struct due_store_info {
 typedef int due_store_visit(void *ctx, const due_record *record);
 typedef int due_store_visit_key(void *ctx, const void *key, size_t len, due_id id,
                                 int64_t until_ns);
+
+/* Sees what holds back a topic: as in due_change.  Answers 0 to go on, or an error that ends the
+ * call. */
+typedef int due_store_visit_topic(void *ctx, const char *topic, int paused, int64_t held_max);
 
 /* What due_stats_read() shows of a store. */
 struct due_store_stats {
@@ -449,8 +456,9 @@ struct due_shared_verbs {
 #define DUE_BEAT_TURN 2
 
 struct due_store_verbs {
-    size_t size; /* sizeof(struct due_store_verbs); a shorter one, from an older header, is refused
-                    as long as every verb is needed: DUE_EINVAL */
+    size_t size; /* sizeof(struct due_store_verbs).  A shorter one is of an older header: it lacks
+                    the verbs at the end, and is refused (DUE_EINVAL) without those that are needed,
+                    which are all up to shared */
 
     /**
      * Take possession of the queue's jobs, alone, waiting up to how->until_ns for the last owner,
@@ -565,6 +573,20 @@ struct due_store_verbs {
     void (*free)(due_store *s);                                 /* @forked children too: no I/O */
 
     const struct due_shared_verbs *shared; /* NULL: it cannot be shared */
+
+    /* sizeof(due_change), as the store was built; 0: as when this was the first field that older
+     * headers lack.  It tells what the sizes of verbs do not: in another layout than the library's
+     * no change could be read, and the store is refused (DUE_EINVAL). */
+    size_t change_size;
+
+    /**
+     * Show what holds back topics: each that is paused or limited, also by those who shared the
+     * queue; others may be shown as neither.  NULL: such things cannot be stored, and the queue
+     * keeps them in memory.
+     *
+     * Errors:   as load(); what @visit answered
+     */
+    int (*topics)(due_store *s, due_store_visit_topic *visit, void *ctx, int64_t until_ns);
 };
 
 /* A store begins with this. */

@@ -207,6 +207,15 @@ static int verb_keys(due_store *store, int rewind, size_t max, due_store_visit_k
     return due__redis_show(s, end_reading(s, rc, until_ns));
 }
 
+static int verb_topics(due_store *store, due_store_visit_topic *visit, void *ctx, int64_t until_ns)
+{
+    struct due__redis *s = redis_of(store);
+
+    begin_reading(s);
+    int rc = due__redis_settings(s, visit, ctx, until_ns);
+    return due__redis_show(s, end_reading(s, rc, until_ns));
+}
+
 static int verb_renew(due_store *store, int64_t *held_ns, int64_t until_ns)
 {
     struct due__redis *s = redis_of(store);
@@ -270,7 +279,9 @@ static const struct due_store_verbs verbs = { .size = sizeof(struct due_store_ve
                                               .interrupt = verb_interrupt,
                                               .stats = verb_stats,
                                               .free = verb_free,
-                                              .shared = &due__share_verbs };
+                                              .shared = &due__share_verbs,
+                                              .change_size = sizeof(due_change),
+                                              .topics = verb_topics };
 
 /* ---- The object ------------------------------------------------------------------------------ */
 

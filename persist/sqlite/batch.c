@@ -183,6 +183,8 @@ static int make(struct due__sqlite *s, const due_change *change)
         return put_key(s, &change->record, change->key_kept_ns);
     case DUE_CHANGE_FORGET:
         return free_key(s, &change->record);
+    case DUE_CHANGE_TOPIC:
+        return due__sqlite_set_topic(s, change);
     default:
         return SQLITE_MISUSE;
     }
@@ -218,11 +220,18 @@ static int number_it(struct due__sqlite *s, uint64_t number, int64_t balance, en
     return rc;
 }
 
+static bool removes(const due_change *change)
+{
+    bool lets_go = change->kind == DUE_CHANGE_TOPIC && change->paused <= 0 && change->held_max <= 0;
+
+    return lets_go || change->kind == DUE_CHANGE_DROP || change->kind == DUE_CHANGE_FORGET;
+}
+
 /* Does it only make room? */
 static bool only_removes(const due_change *changes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (changes[i].kind != DUE_CHANGE_DROP && changes[i].kind != DUE_CHANGE_FORGET)
+        if (!removes(&changes[i]))
             return false;
     return true;
 }

@@ -223,6 +223,12 @@ void due__sqlite_changed(struct due__sqlite *s, int64_t slice, due_id id);
 /* A job has come to this place: if the load would pass it over so, it is shown yet. */
 void due__sqlite_moved(struct due__sqlite *s, bool dead, int64_t at_ns, due_id id);
 
+/* ---- topic_settings.c */
+/* What holds back a topic: written down, as a part of a transaction.  An error of SQLite, or 0. */
+int due__sqlite_set_topic(struct due__sqlite *s, const due_change *change);
+/* As topics() of store.h. */
+int due__sqlite_settings(struct due__sqlite *s, due_store_visit_topic *visit, void *ctx);
+
 /* ---- topics.c */
 /* The number of a topic, which is written down if it is new.  0 or an error of SQLite. */
 int due__sqlite_topic(struct due__sqlite *s, const char *name, int64_t *number);

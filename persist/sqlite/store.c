@@ -174,6 +174,16 @@ static int verb_keys(due_store *store, int rewind, size_t max, due_store_visit_k
     return show(s, rc);
 }
 
+static int verb_topics(due_store *store, due_store_visit_topic *visit, void *ctx, int64_t until_ns)
+{
+    struct due__sqlite *s = sqlite_of(store);
+    int rc = begin(s, until_ns);
+
+    if (rc == 0)
+        rc = due__sqlite_settings(s, visit, ctx);
+    return show(s, rc);
+}
+
 static int verb_renew(due_store *store, int64_t *held_ns, int64_t until_ns)
 {
     struct due__sqlite *s = sqlite_of(store);
@@ -239,7 +249,9 @@ static const struct due_store_verbs verbs = { .size = sizeof(struct due_store_ve
                                               .close = verb_close,
                                               .interrupt = verb_interrupt,
                                               .stats = verb_stats,
-                                              .free = verb_free };
+                                              .free = verb_free,
+                                              .change_size = sizeof(due_change),
+                                              .topics = verb_topics };
 
 /* ---- The object ------------------------------------------------------------------------------ */
 

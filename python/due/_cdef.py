@@ -162,6 +162,7 @@ struct due_store_info { uint64_t writer; size_t batch_changes; size_t batch_byte
 typedef int due_store_visit(void *ctx, const due_record *record);
 typedef int due_store_visit_key(void *ctx, const void *key, size_t len, due_id id, int64_t
     until_ns);
+typedef int due_store_visit_topic(void *ctx, const char *topic, int paused, int64_t held_max);
 struct due_store_stats { uint64_t batches; uint64_t resent; uint64_t connects; uint64_t bytes_out;
     uint64_t bytes_in; uint64_t quarantined; int64_t round_trip_ns; enum due_durability
     durability; int connected; uint64_t reserved[4]; };
@@ -207,7 +208,8 @@ struct due_store_verbs { size_t size; int (*open)(due_store *s, const struct due
     until_ns); int (*renew)(due_store *s, int64_t *held_ns, int64_t until_ns); int
     (*close)(due_store *s, int64_t until_ns); void (*interrupt)(due_store *s); void
     (*stats)(due_store *s, struct due_store_stats *stats); void (*free)(due_store *s); const
-    struct due_shared_verbs *shared; };
+    struct due_shared_verbs *shared; size_t change_size; int (*topics)(due_store *s,
+    due_store_visit_topic *visit, void *ctx, int64_t until_ns); };
 struct due_store { const struct due_store_verbs *verbs; };
 typedef struct due_histogram { uint64_t count; uint64_t sum_ns; uint64_t bucket[297]; }
     due_histogram;

@@ -90,6 +90,12 @@ static inline void due__string_add(struct due__string *s, struct cds_wfcq_node *
     s->last = node;
 }
 
+/* Any thread: as if something had been put, for who has left it elsewhere. */
+static inline void due__inbox_knock(struct due__inbox *in)
+{
+    due__xchg_seq(&in->knock, DUE__KNOCKED); /* E1 */
+}
+
 /* As due__inbox_put(), in their order, with nothing in between.  It costs what one costs. */
 void due__inbox_put_all(struct due__inbox *in, const struct due__string *s);
 

@@ -223,8 +223,8 @@ struct due__journal {
     /* Likewise: the store is asked, until @by.  0, or an error: DUE_ENOENT; DUE_EBUSY: somebody has
      * the job. */
     int (*ask)(struct due_queue *q, struct due__ask *ask, struct due__deadline *by);
-    /* Likewise: what holds back the jobs of a topic, or of all topics that there are, for all who
-     * share the queue; as in due_change. */
+    /* If the store keeps that: what holds back the jobs of a topic, or of all topics that there
+     * are, for all who have the queue; as in due_change. */
     int (*hold_back)(struct due_queue *q, int topic, int64_t paused, int64_t held_max);
     /* Under the lock: it is going to be, or not.  And: it was not, and is leased as before. */
     void (*extend_mark)(struct due_queue *q, uint32_t number, bool extends);

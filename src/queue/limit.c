@@ -43,7 +43,7 @@
 #include "queue/queue.h"
 #include "queue/stored.h"
 
-#define HELD_MOST INT64_C(1000000000000) /* of a shared queue: as good as any number */
+#define HELD_MOST INT64_C(1000000000000) /* that is stored: as good as any number */
 
 /* ---- Lists ---- */
 
@@ -373,72 +373,80 @@ void due__limiter_free(struct due_queue *q, struct due__limiter *g)
     due__alloc_free(&q->alloc, g, bytes_of(g));
 }
 
-/* What a topic's limiter needs: itself, and chunks for its line. */
-static int parts_make(struct due_queue *q, int topic, struct due__limiter **limiter,
-                      struct due__region **chunks)
+static bool is_limited(struct due_queue *q, const struct due__topic *t)
 {
-    struct due__limiter *g = due__alloc_new(&q->alloc, sizeof *g);
+    struct due__tenure tenure;
 
+    due__enter(q, &tenure);
+    bool is = t->limiter != NULL;
+    due__tenure_end(q, &tenure);
+    return is;
+}
+
+int due__limit_make(struct due_queue *q, int topic, size_t max_running,
+                    struct due__limit_parts *parts)
+{
+    *parts = (struct due__limit_parts){ NULL, NULL };
+    if (max_running == 0 || is_limited(q, due__topic_at(q, (uint32_t)topic)))
+        return 0;
+    struct due__limiter *g = due__alloc_new(&q->alloc, sizeof *g);
     if (g == NULL)
         return DUE_ENOMEM;
-    *chunks = due__region_new(&q->alloc, 1);
-    if (*chunks == NULL) {
+    parts->chunks = due__region_new(&q->alloc, 1);
+    if (parts->chunks == NULL) {
         due__limiter_free(q, g);
         return DUE_ENOMEM;
     }
     g->queue = q;
     g->topic = (uint16_t)topic;
-    *limiter = g;
+    parts->limiter = g;
     return 0;
 }
 
-/* True: the topic has a limiter.  If it had none, it has *@made now. */
-static bool set_limit(struct due_queue *q, struct due__topic *t, size_t max_running,
-                      struct due__limiter **made, struct due__region *chunks)
+void due__limit_unmake(struct due_queue *q, struct due__limit_parts *parts)
 {
+    if (parts->limiter == NULL)
+        return;
+    due__region_free(&q->alloc, parts->chunks);
+    due__limiter_free(q, parts->limiter);
+    *parts = (struct due__limit_parts){ NULL, NULL };
+}
+
+void due__limit_set(struct due_queue *q, uint32_t topic, size_t max_running,
+                    struct due__limit_parts *parts)
+{
+    struct due__topic *t = due__topic_at(q, topic);
     struct due__tenure tenure;
 
     due__enter(q, &tenure);
-    if (t->limiter == NULL && *made != NULL) {
-        due__pool_adopt(&q->pool, chunks);
-        put_up(q, t, *made);
-        *made = NULL;
+    if (t->limiter == NULL && parts->limiter != NULL) {
+        due__pool_adopt(&q->pool, parts->chunks);
+        put_up(q, t, parts->limiter);
+        *parts = (struct due__limit_parts){ NULL, NULL };
     }
-    bool there = t->limiter != NULL;
-    if (there) {
+    if (t->limiter != NULL) {
         t->limiter->limit = max_running;
         look_at(q, t->limiter);
     }
     due__tenure_end(q, &tenure); /* in pieces, if many are let through */
-    return there;
+    due__limit_unmake(q, parts); /* somebody else was quicker */
 }
 
 int due_topic_limit(due_queue *q, int topic, size_t max_running)
 {
-    struct due__limiter *made = NULL;
-    struct due__region *chunks = NULL;
+    struct due__limit_parts parts;
+    uint64_t most = max_running;
 
     if (due__forked(q))
         return DUE_EFORK;
     if (due_topic_name(q, topic) == NULL)
         return DUE_EINVAL;
-    if (due__in_store(q)) {
-        uint64_t most = max_running;
-
+    if (due__holds_back_stored(q))
         return q->journal->hold_back(q, topic, -1, most < HELD_MOST ? (int64_t)most : HELD_MOST);
-    }
-    struct due__topic *t = due__topic_at(q, (uint32_t)topic);
-    if (set_limit(q, t, max_running, &made, NULL) || max_running == 0)
-        return 0;
-    int rc = parts_make(q, topic, &made, &chunks);
-    if (rc != 0)
-        return rc;
-    set_limit(q, t, max_running, &made, chunks);
-    if (made != NULL) { /* somebody else was quicker */
-        due__region_free(&q->alloc, chunks);
-        due__limiter_free(q, made);
-    }
-    return 0;
+    int rc = due__limit_make(q, topic, max_running, &parts);
+    if (rc == 0)
+        due__limit_set(q, (uint32_t)topic, max_running, &parts);
+    return rc;
 }
 
 /* ---- Checking ---- */

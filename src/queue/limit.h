@@ -17,6 +17,7 @@
 #include "mem/slab.h"
 #include "queue/ready_line.h"
 
+struct due__region;
 struct due__topic;
 
 /* Lists that a limiter may be in. */
@@ -68,6 +69,23 @@ int due__group_join(struct due_queue *q, int topic, const void *name, size_t len
                     struct due__limiter **group);
 /* One job less.  Not under the lock. */
 void due__group_part(struct due__limiter *group);
+
+/* ---- Limits of topics: not under the lock ---- */
+
+/* What a topic's first limit needs: a limiter, and chunks for its line; or nothing.
+ * Guard: none, its maker's. */
+struct due__limit_parts {
+    struct due__limiter *limiter;
+    struct due__region *chunks;
+};
+
+/* Made before, so that the limit can be set without fail.  DUE_ENOMEM. */
+int due__limit_make(struct due_queue *q, int topic, size_t max_running,
+                    struct due__limit_parts *parts);
+void due__limit_unmake(struct due_queue *q, struct due__limit_parts *parts);
+/* The parts are used, or given back. */
+void due__limit_set(struct due_queue *q, uint32_t topic, size_t max_running,
+                    struct due__limit_parts *parts);
 
 /* ---- On the way to a line: under the lock ---- */
 

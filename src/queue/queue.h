@@ -186,6 +186,7 @@ struct due_queue {
     bool shows;                 /* I  what is shown may be taken without the lock */
     bool stored;                /* I  the journal is another than memory's, and is to be asked */
     bool shared;                /* I  and others have the same jobs (store/share.c) */
+    bool settings;              /* I  and what holds back topics is written down there, too */
     bool short_ways;            /* I  nobody has to be asked, or told, of a plain job */
     bool short_puts;            /* I  nor has room to be found for one */
     bool short_takes;           /* I  and who takes one may take it himself, by deadline */

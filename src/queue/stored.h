@@ -59,4 +59,10 @@ static inline bool due__in_store(const struct due_queue *q)
     return q->shared && !q->journal->closed(q);
 }
 
+/* Are pauses and limits of topics to be written down? */
+static inline bool due__holds_back_stored(const struct due_queue *q)
+{
+    return q->settings && !q->journal->closed(q);
+}
+
 #endif

@@ -151,46 +151,49 @@ static bool topic_known(const struct due_queue *q, int topic)
     return topic >= 0 && (uint32_t)topic < due__load_acquire(&q->topic_count); /* T1 */
 }
 
+void due__topic_pause(struct due_queue *q, uint32_t number, bool paused)
+{
+    struct due__topic *it = due__topic_at(q, number);
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    if (paused && !it->paused) {
+        while (!due__topic_recall(q, it))
+            due__make_room(q);
+        due__topic_unlist(q, it);
+    }
+    bool resumed = it->paused && !paused;
+    it->paused = paused;
+    if (resumed && it->line.count > 0) {
+        due__topic_list(q, it);
+        due__topic_fresh(q, it);
+    }
+    due__tenure_end(q, &t);
+}
+
 static int set_paused(struct due_queue *q, int topic, bool paused)
 {
-    struct due__tenure t;
     uint32_t i = topic == DUE_ALL_TOPICS ? 0 : (uint32_t)topic;
 
     if (due__forked(q))
         return DUE_EFORK;
+    if (due__holds_back_stored(q))
+        return q->journal->hold_back(q, topic, paused, -1);
     if (topic != DUE_ALL_TOPICS && !topic_known(q, topic))
         return DUE_EINVAL;
-    do {
-        struct due__topic *it = due__topic_at(q, i);
-
-        due__enter(q, &t);
-        if (paused && !it->paused) {
-            while (!due__topic_recall(q, it))
-                due__make_room(q);
-            due__topic_unlist(q, it);
-        }
-        bool resumed = it->paused && !paused;
-        it->paused = paused;
-        if (resumed && it->line.count > 0) {
-            due__topic_list(q, it);
-            due__topic_fresh(q, it);
-        }
-        due__tenure_end(q, &t);
-    } while (topic == DUE_ALL_TOPICS && topic_known(q, (int)++i));
+    do
+        due__topic_pause(q, i, paused);
+    while (topic == DUE_ALL_TOPICS && topic_known(q, (int)++i));
     return 0;
 }
 
 int due_pause(due_queue *q, int topic)
 {
-    if (!due__forked(q) && due__in_store(q))
-        return q->journal->hold_back(q, topic, 1, -1);
     return set_paused(q, topic, true);
 }
 
 int due_resume(due_queue *q, int topic)
 {
-    if (!due__forked(q) && due__in_store(q))
-        return q->journal->hold_back(q, topic, 0, -1);
     return set_paused(q, topic, false);
 }
 

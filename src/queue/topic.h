@@ -28,6 +28,9 @@ static inline bool due__anybody_to_call(const struct due_queue *q)
     return q->all != NULL || q->proxies == DUE_PROXIES_ALWAYS;
 }
 
+/* Nothing of it is shown, or what is ready is.  Not under the lock. */
+void due__topic_pause(struct due_queue *q, uint32_t number, bool paused);
+
 /* Jobs of @t may wait for which nobody is under way: the end of the tenure will see to it. */
 void due__topic_fresh(struct due_queue *q, struct due__topic *t);
 void due__topic_refill(struct due_queue *q, struct due__topic *t);

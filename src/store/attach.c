@@ -1,5 +1,6 @@
 /* attach.c - a stored queue's way to its store: opening it, and giving it up. */
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,6 +95,20 @@ static void store_close(struct due__commits *c)
         c->store->verbs->close(c->store, until);
 }
 
+/* Does the store have all that is needed, and read a change as it is written? */
+static bool is_known(const struct due_store_verbs *verbs, due_error *error)
+{
+    bool told = verbs->size >= offsetof(struct due_store_verbs, topics);
+    size_t size = told ? verbs->change_size : 0;
+    bool older = verbs->size < offsetof(struct due_store_verbs, change_size);
+    bool known = !older && (size == 0 || size == sizeof(due_change));
+
+    if (!known)
+        snprintf(error->text, sizeof error->text, "the store was built for %s version",
+                 older ? "an older" : "another");
+    return known;
+}
+
 static int store_open(struct due_queue *q, struct due__commits *c, const due_options *o,
                       due_error *error)
 {
@@ -106,13 +121,10 @@ static int store_open(struct due_queue *q, struct due__commits *c, const due_opt
                                   .log = queue_log,
                                   .queue = q };
 
-    if (c->store->verbs->size < sizeof *c->store->verbs) {
-        if (error != NULL)
-            snprintf(error->text, sizeof error->text, "the store was built for an older version");
-        return DUE_EINVAL;
-    }
     if (error == NULL)
         error = &own;
+    if (!is_known(c->store->verbs, error))
+        return DUE_EINVAL;
     int rc = o->share == DUE_SHARED ? due__sharing_join(q, c, o, &how, error)
                                     : c->store->verbs->open(c->store, &how, &c->info, error);
     if (rc == 0 && (c->info.batch_changes == 0 || c->info.batch_bytes == 0))
@@ -132,9 +144,26 @@ static int reserve(struct due_queue *q, struct due__commits *c, size_t n)
     return all && due__index_reserve(&c->index, n) ? 0 : DUE_ENOMEM;
 }
 
+/* What holds back topics, before there is a job.  The opening may have used up its own time. */
+static int settings_read(struct due_queue *q, struct due__commits *c, bool *lost, due_error *error)
+{
+    int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
+
+    due__settings_init(c);
+    int rc = due__settings_load(q, c, until, lost);
+    if (rc == 0)
+        return 0;
+    if (error != NULL)
+        snprintf(error->text, sizeof error->text, "pauses and limits cannot be read: %s",
+                 due_error_text(rc));
+    arrays_free(q, c);
+    return rc;
+}
+
 int due__commits_open(struct due_queue *q, const due_options *o, due_error *error)
 {
     struct due__commits *c = due__alloc_region(&q->alloc, sizeof *c);
+    bool lost = false;
 
     if (c == NULL)
         return DUE_ENOMEM;
@@ -146,6 +175,8 @@ int due__commits_open(struct due_queue *q, const due_options *o, due_error *erro
         rc = store_open(q, c, o, error);
     if (rc == 0) {
         rc = arrays_make(q, c);
+        if (rc == 0)
+            rc = settings_read(q, c, &lost, error);
         if (rc != 0)
             store_close(c);
     }
@@ -161,10 +192,13 @@ int due__commits_open(struct due_queue *q, const due_options *o, due_error *erro
     q->journal = &due__stored_journal;
     q->stored = true;
     q->shared = c->share != NULL;
+    q->settings = q->shared || c->settings.kept;
     if (q->shared)
         q->debts |= DUE__DEBT_WANTS;
     else
         due__limiters_hold(q);
+    if (lost)
+        due__mirror_begin(q);
     return 0;
 }
 
@@ -265,6 +299,7 @@ static void commits_free(struct due_queue *q)
     due__index_destroy(&c->index);
     due__records_destroy(&c->stored, &q->alloc);
     arrays_free(q, c);
+    due__settings_free(q);
     due__takings_free(q);
     due__sharing_free(q, c);
     due__lock_destroy(&c->calls);

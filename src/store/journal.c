@@ -134,6 +134,12 @@ static int64_t stored_now(const struct due_queue *q)
     return q->shared ? due__sharing_now(q) : due__clock_now(&q->clock);
 }
 
+static int stored_hold_back(struct due_queue *q, int topic, int64_t paused, int64_t held_max)
+{
+    return q->shared ? due__sharing_hold_back(q, topic, paused, held_max)
+                     : due__settings_hold_back(q, topic, paused, held_max);
+}
+
 const struct due__journal due__stored_journal = {
     .unsent = DUE__LINKED,
     .no_round = DUE__LEAVE,
@@ -179,7 +185,7 @@ const struct due__journal due__stored_journal = {
     .lapse = due__sharing_lapse,
     .extending = due__sharing_extending,
     .ask = due__sharing_ask,
-    .hold_back = due__sharing_hold_back,
+    .hold_back = stored_hold_back,
     .extend_mark = due__sharing_extend_mark,
     .extend_undo = due__sharing_extend_undo,
     .now = stored_now,

@@ -49,10 +49,11 @@ void due__pipeline_send(struct due_queue *q, int64_t until_ns)
         due__sender_on(c, DUE__SENDER_SEND);
 }
 
-/* Nothing is lacking, so that what waits may go into the next batch. */
+/* Nothing is lacking, nor is a topic to be held back, so that what waits may go into the next
+ * batch. */
 static bool may(struct due__commits *c)
 {
-    return due__pipeline_can(c) && !c->now->drops &&
+    return due__pipeline_can(c) && !c->now->drops && !due__settings_any(c) &&
            !due__load_seq(&c->lacking); /* G2: with the key */
 }
 

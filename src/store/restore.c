@@ -361,6 +361,7 @@ static void put_again(struct due_queue *q)
     due__store_seq(&c->lacking, 1); /* G2 */
     c->mirror_at = 0;
     due__retained_again(c);
+    due__settings_again(c);
     due__reader_on(c, DUE__READER_AGAIN);
     c->purged = 0;
 }
@@ -505,6 +506,7 @@ void due__mirror_begin(struct due_queue *q)
     put_again(q);
     if (c->now->drops)
         due__purge_end(q, DUE_ELOST);
+    due__settings_back(q);
     due__sender_on(c, DUE__SENDER_ANEW); /* what was in doubt has not landed */
     due__batch_unwrite(c->now);
     due__batch_unwrite(c->next);
@@ -523,7 +525,7 @@ void due__mirror_over(struct due__commits *c)
 {
     if (!due__load_seq(&c->lacking) || c->mirror_at != DUE__NO_JOB ||
         due__reader_resyncs(c) || /* G2 */
-        c->keep_shard < DUE__KEY_SHARDS)
+        c->keep_shard < DUE__KEY_SHARDS || !due__settings_mended(c))
         return;
     due__store_seq(&c->lacking, 0); /* G2 */
     due__submission_ring(c);

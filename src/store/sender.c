@@ -86,6 +86,8 @@ static void ended(struct due_queue *q, int rc, int64_t until_ns)
     }
     if (c->now->drops)
         due__purge_end(q, rc);
+    else if (c->now->settings)
+        due__settings_end(q, rc);
     else
         due__batch_end(q, rc, c->now->upto, rc == 0 && due__pipeline_follow(q, until_ns));
 }
@@ -144,7 +146,7 @@ static bool send(struct due_queue *q, int64_t until_ns)
 bool due__commit_any(struct due__commits *c)
 {
     return c->sender != DUE__SENDER_IDLE || c->carry != 0 || c->mirror_at != DUE__NO_JOB ||
-           due__retained_pending(c) || !due__inbox_quiet(&c->inbox);
+           due__retained_pending(c) || due__settings_any(c) || !due__inbox_quiet(&c->inbox);
 }
 
 /* The batch under way, if there is one, ends without the store. */
@@ -155,6 +157,8 @@ static void end_without(struct due_queue *q, int rc)
     due__store_relaxed(&c->unsure_ns, 0); /* no edge: for those who poll */
     if (c->now->drops)
         due__purge_end(q, rc);
+    else if (c->now->settings)
+        due__settings_end(q, due__sender_unsure(c) ? DUE_EINDOUBT : rc);
     else
         due__batch_end(q, due__sender_unsure(c) ? DUE_EINDOUBT : rc, c->now->count, false);
 }
@@ -167,6 +171,7 @@ void due__commit_refuse(struct due_queue *q)
         end_without(q, DUE_ECLOSED);
     c->mirror_at = DUE__NO_JOB;
     do {
+        due__settings_refuse(q, due__commit_excuse(q));
         due__batch_fill(q, c->now, false);
         if (c->now->count > 0)
             due__sender_on(c, DUE__SENDER_FILL);
@@ -186,6 +191,10 @@ static int begin(struct due_queue *q, int64_t until_ns, bool *more)
         return DUE_EAGAIN;
     if (c->sender != DUE__SENDER_IDLE)
         return rc;
+    if (due__settings_any(c) && due__settings_fill(q, rc, until_ns)) {
+        due__sender_on(c, DUE__SENDER_FILL);
+        return rc;
+    }
     due__batch_fill(q, c->now, rc == 0);
     bool kept = due__retained_pending(c);
     if (c->now->count > 0 || (rc == 0 && kept)) {
@@ -193,7 +202,8 @@ static int begin(struct due_queue *q, int64_t until_ns, bool *more)
         return rc;
     }
     due__mirror_over(c); /* cancelled, or behind a gap: its producer will look */
-    *more = c->carry != 0 || c->mirror_at != DUE__NO_JOB || due__reader_resyncs(c) || kept;
+    *more = c->carry != 0 || c->mirror_at != DUE__NO_JOB || due__reader_resyncs(c) || kept ||
+            !due__settings_mended(c);
     return DUE_EAGAIN;
 }
 

@@ -23,6 +23,7 @@
 #include "os/lock.h"
 #include "queue/journal.h"
 #include "store/id_index.h"
+#include "store/topic_settings.h"
 
 struct due_queue;
 struct due__fresh;
@@ -91,6 +92,7 @@ struct due__batch {
     bool refused;               /* K  some of its entries are not sent, for a reason */
     bool drops;                 /* K  it has no entries: it drops what the queue does not know */
     bool last;                  /* K  likewise, and there is nothing more of that */
+    bool settings;              /* K  it has no entries: it tells what holds back topics */
 };
 
 /* Its changes are to be written anew. */
@@ -190,6 +192,7 @@ struct due__commits {
     bool keys_late;              /* K  the last batch had no room for what is to be told of keys */
     uint32_t keep_shard;         /* K  after a loss: the next one whose kept keys are to be told */
     struct due__keys_at keep_at; /* K  and how far they are */
+    struct due__settings settings; /* A  topic_settings.h: what holds back topics */
 
     struct due__lock calls;             /* D */
     struct due__submission *first;      /* D  calls that wait */

@@ -40,6 +40,12 @@ uint64_t memory_hash(const due_change *changes, size_t n)
         hash = hash_bytes(hash, &changes[i].key_kept_ns, sizeof changes[i].key_kept_ns);
         hash = hash_bytes(hash, r->id.byte, sizeof r->id.byte);
         hash = hash_bytes(hash, r->key, r->key_len);
+        if (changes[i].kind == DUE_CHANGE_TOPIC) {
+            const int64_t holds[] = { changes[i].paused, changes[i].held_max };
+
+            hash = hash_bytes(hash, holds, sizeof holds);
+            hash = hash_bytes(hash, r->topic, r->topic != NULL ? strlen(r->topic) : 0);
+        }
         bool whole = changes[i].kind == DUE_CHANGE_PUT || changes[i].kind == DUE_CHANGE_AMEND;
         if (whole || changes[i].kind <= DUE_CHANGE_BURY)
             hash = hash_record(hash, r, whole);
@@ -58,10 +64,13 @@ bool memory_any_id_twice(const due_change *changes, size_t n)
     due_id *ids = memory_need(calloc(n + 1, sizeof *ids));
     bool twice = false;
 
+    size_t count = 0;
+
     for (size_t i = 0; i < n; i++)
-        ids[i] = changes[i].record.id;
-    qsort(ids, n, sizeof *ids, compare_ids);
-    for (size_t i = 1; i < n; i++)
+        if (changes[i].kind != DUE_CHANGE_TOPIC) /* it is of no job */
+            ids[count++] = changes[i].record.id;
+    qsort(ids, count, sizeof *ids, compare_ids);
+    for (size_t i = 1; i < count; i++)
         twice |= compare_ids(&ids[i - 1], &ids[i]) == 0;
     free(ids);
     return twice;
@@ -208,6 +217,22 @@ static const char *number_wrong(const struct memory_store *s, uint64_t number, u
     return "a gap in the batch numbers";
 }
 
+/* Of a queue that is owned both are said; that is, all of it. */
+static const char *topic_wrong(const due_change *changes, size_t i)
+{
+    const due_change *change = &changes[i];
+    const char *topic = change->record.topic;
+
+    if (topic == NULL || strlen(topic) > DUE_TOPIC_LENGTH)
+        return "a TOPIC of none";
+    if ((change->paused != 0 && change->paused != 1) || change->held_max < 0)
+        return "a TOPIC that does not say all";
+    for (size_t k = 0; k < i; k++)
+        if (changes[k].kind == DUE_CHANGE_TOPIC && strcmp(changes[k].record.topic, topic) == 0)
+            return "two changes of one topic";
+    return NULL;
+}
+
 bool memory_check_batch(struct memory_store *s, const due_change *changes, size_t n,
                         uint64_t number)
 {
@@ -221,6 +246,10 @@ bool memory_check_batch(struct memory_store *s, const due_change *changes, size_
     if (wrong == NULL && memory_any_id_twice(changes, n))
         wrong = "two changes of one job";
     for (size_t i = 0; i < n && wrong == NULL; i++) {
+        if (changes[i].kind == DUE_CHANGE_TOPIC) {
+            wrong = topic_wrong(changes, i);
+            continue;
+        }
         wrong = changes[i].kind >= DUE_CHANGE_BEGIN || changes[i].held != 0
                     ? "a lease, of a queue that is not shared"
                     : memory_record_wrong(s, &changes[i]);

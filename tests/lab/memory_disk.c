@@ -79,6 +79,7 @@ static void undo_free(struct memory_undo *undo)
         memory_job_free(undo->was[i]);
         free(undo->key[i]);
     }
+    free(undo->settings);
     free(undo->key);
     free(undo->was);
     free(undo->ids);
@@ -122,6 +123,9 @@ static bool take_back(struct memory_disk *disk, struct memory_undo *undo)
         if (undo->key[i] != NULL)
             memory_keys_restore(&disk->keys, undo->key[i]);
     }
+    if (undo->settings != NULL)
+        memory_settings_back(disk, undo->settings, undo->n_settings);
+    undo->settings = NULL;
     if (owner != NULL && undo->writer == owner->writer)
         disk->landed = undo->number - 1;
     undo_free(undo);
@@ -261,6 +265,12 @@ void memory_land(struct memory_store *s, const due_change *changes, size_t n, ui
     undo->writer = s->writer;
     undo->number = number;
     for (size_t i = 0; i < n; i++) {
+        if (changes[i].kind == DUE_CHANGE_TOPIC && undo->settings == NULL)
+            undo->settings = memory_settings_copy(disk, &undo->n_settings);
+        if (changes[i].kind == DUE_CHANGE_TOPIC) {
+            memory_settings_change(disk, &changes[i]);
+            continue;
+        }
         if (changes[i].kind < DUE_CHANGE_KEEP) { /* the others are about a key alone */
             undo->ids[i] = changes[i].record.id;
             land_job(s, &changes[i], &undo->was[i]);

@@ -25,8 +25,10 @@ struct memory_undo {
     uint64_t number;
     size_t n;
     due_id *ids;
-    struct memory_job **was; /* NULL: was not there */
-    struct memory_key **key; /* as it was; NULL: not concerned */
+    struct memory_job **was;         /* NULL: was not there */
+    struct memory_key **key;         /* as it was; NULL: not concerned */
+    struct memory_setting *settings; /* as they were; NULL: not concerned */
+    size_t n_settings;
 };
 
 struct memory_disk {

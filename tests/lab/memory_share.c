@@ -51,10 +51,7 @@ void memory_share_undo_begin(struct memory_disk *disk, const struct memory_proce
     }
     struct memory_share_undo *undo = &share->undo[share->n_undo++];
     *undo = (struct memory_share_undo){ .writer = p->writer, .lane = lane, .answer = *was };
-    undo->n_settings = share->n_settings;
-    undo->settings = memory_need(calloc(share->n_settings + 1, sizeof *undo->settings));
-    if (share->n_settings > 0)
-        memcpy(undo->settings, share->settings, share->n_settings * sizeof *undo->settings);
+    undo->settings = memory_settings_copy(disk, &undo->n_settings);
     undo->answer.results = memory_need(calloc(was->n + 1, sizeof *was->results));
     undo->answer.claimed = memory_need(calloc(was->n_claimed + 1, sizeof *was->claimed));
     if (was->n > 0)
@@ -106,9 +103,7 @@ static void take_back(struct memory_disk *disk, struct memory_share_undo *undo)
         undo->was[i] = NULL;
     }
     memory_share_keys_back(disk, undo);
-    free(disk->share.settings);
-    disk->share.settings = undo->settings;
-    disk->share.n_settings = undo->n_settings;
+    memory_settings_back(disk, undo->settings, undo->n_settings);
     undo->settings = NULL;
     if (p != NULL) {
         answer_free(&p->lane[undo->lane]);
@@ -135,31 +130,6 @@ void memory_share_lose(struct memory_disk *disk, size_t exchanges)
 }
 
 /* ---- Changes ---- */
-
-static struct memory_setting setting_of(const struct memory_disk *disk, size_t topic)
-{
-    return topic < disk->share.n_settings ? disk->share.settings[topic]
-                                          : (struct memory_setting){ .paused = false };
-}
-
-static int set_topic(struct memory_disk *disk, const due_change *change)
-{
-    struct memory_share *share = &disk->share;
-    size_t topic = memory_jobs_topic(&disk->jobs, change->record.topic);
-
-    if (topic >= share->n_settings) {
-        share->settings =
-            memory_need(realloc(share->settings, (topic + 1) * sizeof *share->settings));
-        memset(share->settings + share->n_settings, 0,
-               (topic + 1 - share->n_settings) * sizeof *share->settings);
-        share->n_settings = topic + 1;
-    }
-    if (change->paused >= 0)
-        share->settings[topic].paused = change->paused != 0;
-    if (change->held_max >= 0)
-        share->settings[topic].held_max = change->held_max;
-    return 0;
-}
 
 /* Of a job that is held. */
 static int change_held(struct memory_disk *disk, const due_change *change, int64_t now_ns)
@@ -291,7 +261,7 @@ int memory_share_change(struct memory_disk *disk, const due_change *change, int6
     if (change->kind == DUE_CHANGE_PUT)
         return put_new(disk, change, now_ns, full, shut);
     if (change->kind == DUE_CHANGE_TOPIC)
-        return set_topic(disk, change);
+        return memory_settings_change(disk, change), 0;
     struct memory_job *job = memory_disk_job(disk, record.id);
     if (job == NULL || (job->record.cause != 0) != (change->was_dead != 0))
         return DUE_ENOENT;
@@ -337,7 +307,7 @@ static int64_t first_time(const struct memory_jobs *jobs, size_t topic)
 /* How many more of a topic's jobs may be held. */
 static size_t room_in(struct memory_disk *disk, size_t topic)
 {
-    struct memory_setting setting = setting_of(disk, topic);
+    struct memory_setting setting = memory_setting_of(disk, topic);
     struct memory_job *job = first_of(&disk->share.leased, topic);
     size_t held = 0;
 
@@ -357,7 +327,7 @@ int64_t memory_share_head(struct memory_disk *disk, size_t topic)
         int64_t waits_ns = waits != NULL ? waits->place.until_ns : DUE_FOREVER;
         int64_t over_ns = first_time(&disk->share.leased, i);
 
-        if ((topic != MEMORY_ANY && topic != i) || setting_of(disk, i).paused)
+        if ((topic != MEMORY_ANY && topic != i) || memory_setting_of(disk, i).paused)
             continue;
         if (room_in(disk, i) > 0)
             head_ns = waits_ns < head_ns ? waits_ns : head_ns;
@@ -408,9 +378,10 @@ size_t memory_share_claim(struct memory_disk *disk, struct memory_answer *answer
     size_t n = 0;
 
     if (disk->share.by_rank)
-        return setting_of(disk, topic).paused ? 0
-                                              : claim_by_rank(disk, answer, topic, most, lease_ns);
-    for (int i = 0; i < 2 && !setting_of(disk, topic).paused; i++)
+        return memory_setting_of(disk, topic).paused
+                   ? 0
+                   : claim_by_rank(disk, answer, topic, most, lease_ns);
+    for (int i = 0; i < 2 && !memory_setting_of(disk, topic).paused; i++)
         while (n < most) {
             struct memory_job *job = i == 0 ? first_of(&disk->share.leased, topic)
                                             : memory_share_waiting(disk, topic, &behind);

@@ -153,6 +153,15 @@ void memory_share_end_key(struct memory_disk *disk, const due_record *record, in
 /* As they were before; without a disk they are only forgotten. */
 void memory_share_keys_back(struct memory_disk *disk, struct memory_share_undo *undo);
 
+/* ---- What holds back topics: for an owner, too ---- */
+
+struct memory_setting memory_setting_of(const struct memory_disk *disk, size_t topic);
+/* As a change says. */
+void memory_settings_change(struct memory_disk *disk, const due_change *change);
+/* All as they are, to be put back or freed. */
+struct memory_setting *memory_settings_copy(const struct memory_disk *disk, size_t *n);
+void memory_settings_back(struct memory_disk *disk, struct memory_setting *settings, size_t n);
+
 /* ---- Groups ---- */
 
 /* A job enters, perhaps with a pass. */

@@ -409,6 +409,31 @@ static int do_keys(due_store *store, int rewind, size_t max, due_store_visit_key
     return end(s, rc);
 }
 
+/* What holds back a topic, without the lock. */
+static int show_topic(struct memory_store *s, size_t topic, due_store_visit_topic *visit, void *ctx)
+{
+    struct memory_setting setting = memory_setting_of(s->disk, topic);
+    char *name = memory_need(strdup(s->disk->jobs.topics[topic]));
+
+    unlock(s);
+    int rc = visit(ctx, name, setting.paused, setting.held_max);
+    pthread_mutex_lock(&s->disk->lock);
+    free(name);
+    return rc;
+}
+
+static int do_topics(due_store *store, due_store_visit_topic *visit, void *ctx, int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct memory_call call = begin(s, MEMORY_TOPICS, until_ns);
+    int rc = before_as_ready(s, &call);
+
+    for (size_t i = 0; rc == 0 && i < s->disk->share.n_settings; i++)
+        rc = show_topic(s, i, visit, ctx);
+    (void)memory_after(s, &call);
+    return end(s, rc);
+}
+
 /* ---- The rest ---- */
 
 /* In a child another thread may have held the lock when it was forked: nothing is touched there. */
@@ -470,14 +495,36 @@ static const struct due_store_verbs verbs = {
     .stats = do_stats,
     .free = do_free,
     .shared = &memory_shared_verbs,
+    .change_size = sizeof(due_change),
+    .topics = do_topics,
 };
 
-due_store *memory_store_new(struct memory_disk *disk)
+static const struct due_store_verbs old_verbs = {
+    .size = offsetof(struct due_store_verbs, change_size),
+    .open = do_open,
+    .ready = do_ready,
+    .commit = do_commit,
+    .prepare = do_prepare,
+    .send = do_send,
+    .load = do_load,
+    .find = do_find,
+    .keys = do_keys,
+    .renew = do_renew,
+    .close = do_close,
+    .interrupt = do_interrupt,
+    .stats = do_stats,
+    .free = do_free,
+    .shared = &memory_shared_verbs,
+    .change_size = 1, /* behind its end: nobody is to look at these */
+    .topics = do_topics,
+};
+
+static due_store *store_new(struct memory_disk *disk, const struct due_store_verbs *its)
 {
     struct memory_store *s = memory_need(calloc(1, sizeof *s));
     pthread_condattr_t monotonic;
 
-    s->head.verbs = &verbs;
+    s->head.verbs = its;
     s->disk = disk;
     s->pid = getpid();
     pthread_condattr_init(&monotonic);
@@ -489,4 +536,14 @@ due_store *memory_store_new(struct memory_disk *disk)
     disk->stores = s;
     unlock(s);
     return &s->head;
+}
+
+due_store *memory_store_new(struct memory_disk *disk)
+{
+    return store_new(disk, &verbs);
+}
+
+due_store *memory_store_old(struct memory_disk *disk)
+{
+    return store_new(disk, &old_verbs);
 }

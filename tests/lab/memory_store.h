@@ -50,6 +50,7 @@ enum memory_verb {
     MEMORY_BEAT,
     MEMORY_LISTEN,
     MEMORY_LEAVE,
+    MEMORY_TOPICS,
     MEMORY_VERBS
 };
 
@@ -145,6 +146,8 @@ bool memory_disk_find(struct memory_disk *disk, due_id id, due_record *record);
 /* Whether the key is taken; *@until_ns, unless NULL: 0: by a live job, else so long. */
 bool memory_disk_key(struct memory_disk *disk, const void *key, size_t len, due_id *id,
                      int64_t *until_ns);
+/* Whether the topic is paused; *@held_max, unless NULL: its limit. */
+bool memory_disk_setting(struct memory_disk *disk, const char *topic, int64_t *held_max);
 size_t memory_disk_keys(struct memory_disk *disk); /* those of live jobs, and the kept ones */
 /* All jobs in order, one by one.  The disk is locked meanwhile: @visit must not call anything. */
 int memory_disk_each(struct memory_disk *disk, due_store_visit *visit, void *ctx);
@@ -154,6 +157,8 @@ bool memory_disk_entry(struct memory_disk *disk, size_t i, struct memory_entry *
 /* ---- A store ---- */
 
 due_store *memory_store_new(struct memory_disk *disk);
+/* One that keeps no pauses and no limits, as it was built against an older header. */
+due_store *memory_store_old(struct memory_disk *disk);
 void memory_store_fault(due_store *store, struct memory_fault fault);
 void memory_store_forgive(due_store *store); /* none of these faults any more */
 void memory_store_dice(due_store *store, const struct memory_dice *dice);

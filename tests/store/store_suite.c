@@ -36,7 +36,7 @@ int store_suite_run(const struct store_maker *maker, const char *only)
     static const struct suite_test *const all[] = { suite_open_tests,     suite_commit_tests,
                                                     suite_pipeline_tests, suite_load_tests,
                                                     suite_call_tests,     suite_dead_tests,
-                                                    suite_key_tests };
+                                                    suite_key_tests,      suite_topic_tests };
     unsigned failed = 0;
     unsigned skipped = 0;
     unsigned ran = 0;

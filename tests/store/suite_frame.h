@@ -148,5 +148,6 @@ extern const struct suite_test suite_load_tests[];
 extern const struct suite_test suite_call_tests[];
 extern const struct suite_test suite_dead_tests[];
 extern const struct suite_test suite_key_tests[];
+extern const struct suite_test suite_topic_tests[];
 
 #endif

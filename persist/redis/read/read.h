@@ -148,6 +148,11 @@ int due__redis_kept(struct due__redis *s, int rewind, size_t max, due_store_visi
                     void *ctx, int64_t until_ns);
 void due__redis_kept_forget(struct due__redis *s);
 
+/* ---- topic_settings.c */
+/* As topics() of store.h, but that a loss is left to s->lost, and then nothing is shown. */
+int due__redis_settings(struct due__redis *s, due_store_visit_topic *visit, void *ctx,
+                        int64_t until_ns);
+
 /* ---- quarantine.c */
 /* Set the page's damaged members aside, and put the others that it does not show back into their
  * place.  Moves nothing if that is refused. */

@@ -63,6 +63,7 @@ enum due__flight_kind {
     DUE__FLIGHT_SWEEP_LOOK,  /* where the records of the page stand */
     DUE__FLIGHT_KEPT,        /* keys that are kept, */
     DUE__FLIGHT_OF,          /* and whose they were */
+    DUE__FLIGHT_SETTINGS,    /* what holds back topics */
     DUE__FLIGHT_CONVERT, /* a queue that was shared becomes one that is owned, or the other way */
     DUE__FLIGHT_CLOSE
 };

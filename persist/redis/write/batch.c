@@ -115,8 +115,11 @@ static void batch_over(struct due__redis *s)
 
 /* ---- Committing ------------------------------------------------------------------------------ */
 
-static bool only_removals(const due_change *changes, size_t n)
+/* What a full server takes, by a script. */
+static bool is_for_full(const due_change *changes, size_t n)
 {
+    if (due__settings_only(changes, n))
+        return true;
     for (size_t i = 0; i < n; i++)
         if (changes[i].kind != DUE_CHANGE_DROP && changes[i].kind != DUE_CHANGE_FORGET)
             return false;
@@ -218,7 +221,9 @@ static int check_changes(const struct due__redis *s, const due_change *changes, 
         if (r->key_len > DUE_KEY_MAX || r->headers_len > DUE_HEADERS_MAX ||
             r->group_len > DUE_KEY_MAX)
             return DUE_EINVAL;
-        if (changes[i].kind >= DUE_CHANGE_KEEP)
+        if (changes[i].kind > DUE_CHANGE_FORGET && changes[i].kind != DUE_CHANGE_TOPIC)
+            return DUE_EINVAL;
+        if (changes[i].kind == DUE_CHANGE_KEEP || changes[i].kind == DUE_CHANGE_FORGET)
             continue;
         if (r->topic == NULL || strnlen(r->topic, DUE_TOPIC_LENGTH + 1) > DUE_TOPIC_LENGTH)
             return DUE_EINVAL;
@@ -245,7 +250,7 @@ int due__redis_commit(struct due__redis *s, const due_change *changes, size_t n,
     while (rc == 0) {
         if (is_under_way(s, number)) {
             rc = hear(s, until_ns);
-            if (rc == DUE_ENOSPC && !script && only_removals(changes, n))
+            if (rc == DUE_ENOSPC && !script && is_for_full(changes, n))
                 rc = AGAIN, script = true;
             else if (rc == DUE_EACCES && script)
                 rc = DUE_ENOSPC; /* scripts are forbidden here: it is full all the same */

@@ -432,6 +432,7 @@ int due__format_batch(struct due__redis *s, const due_change *changes, size_t n,
     put_keys(s, changes, n, &k);
     for (struct due__redis_topic *t = s->first; t != NULL; t = t->also)
         put_topic(s, t, changes, number);
+    due__settings_write(s, changes, n);
     put_leaving(s, changes, n, &k);
     put_removals(s, changes, n, &k);
     put_end(s, number);
@@ -450,7 +451,9 @@ int due__format_script(struct due__redis *s, const due_change *changes, size_t n
     int rc = sort_out(s, changes, n, &k);
 
     s->statuses = 0;
-    if (rc == 0)
+    if (rc == 0 && due__settings_only(changes, n))
+        due__script_settings(s, changes, n, number);
+    else if (rc == 0)
         due__script_remove(s, changes, n, number);
     return rc;
 }

@@ -7,7 +7,7 @@
 /* ---- format.c */
 /* Write the batch @number into the link's buffer, with the guard behind it. */
 int due__format_batch(struct due__redis *s, const due_change *changes, size_t n, uint64_t number);
-/* The same of removals only, as a script. */
+/* The same of removals only, or of nothing but settings of topics, as a script. */
 int due__format_script(struct due__redis *s, const due_change *changes, size_t n, uint64_t number);
 /* The same of nothing but its number. */
 void due__format_number(struct due__redis *s, uint64_t number);
@@ -16,6 +16,12 @@ void due__format_over(struct due__redis *s, uint64_t number, bool entered);
 
 /* ---- script.c */
 void due__script_remove(struct due__redis *s, const due_change *changes, size_t n, uint64_t number);
+
+/* ---- topic_settings.c */
+bool due__settings_only(const due_change *changes, size_t n);
+void due__settings_write(struct due__redis *s, const due_change *changes, size_t n);
+void due__script_settings(struct due__redis *s, const due_change *changes, size_t n,
+                          uint64_t number);
 
 /* ---- batch.c */
 /* What commit() refuses at once, and else the batch's bytes into the link. */
