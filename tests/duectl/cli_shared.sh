@@ -140,7 +140,18 @@ has_not out strange
 redis HDEL 'due:{q}:topics' odd strange >none
 redis HSET 'due:{q}:topics' slow 0 >none
 run 1 pause --queue nobody "$url"
-has err 'no shared queue'
+
+# So with a queue that one process owns, and that has no owner now: the next one goes by it.
+printf '0s mine\n' | run 0 push --queue own "$url"
+run 0 pause --queue own "$url"
+run 0 stats --json --queue own "$url"
+has out '"paused":true}$'
+run 0 push --queue own "$url" </dev/null
+run 0 stats --json --queue own "$url"
+has out '"paused":true}$'
+run 0 resume --queue own "$url"
+run 0 stats --json --queue own "$url"
+has_not out paused
 
 # Who is turned out: it is asked before, and then what he says is refused.
 run 0 ps --queue q "$url"

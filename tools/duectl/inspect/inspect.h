@@ -195,10 +195,11 @@ int ctl_server_evict(const struct ctl_look *look, ctl_evict_done *done, void *ct
 /* ---- What is held back ----------------------------------------------------------------------- */
 
 /* Show each topic that is paused, or of which at most so many jobs run at a time (@limit 0: any
- * number); of a file there is none.  0, or an exit status. */
+ * number).  0, or an exit status. */
 typedef bool ctl_held_back_visit(void *ctx, const char *topic, bool paused, uint64_t limit);
 int ctl_held_back(const struct ctl_look *look, ctl_held_back_visit *visit, void *ctx);
 int ctl_server_held_back(const struct ctl_look *look, ctl_held_back_visit *visit, void *ctx);
+int ctl_file_held_back(const char *path, ctl_held_back_visit *visit, void *ctx);
 
 /* ---- The commands ---------------------------------------------------------------------------- */
 

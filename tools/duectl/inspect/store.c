@@ -45,7 +45,10 @@ int ctl_evict_all(const struct ctl_look *look, ctl_evict_done *done, void *ctx)
 
 int ctl_held_back(const struct ctl_look *look, ctl_held_back_visit *visit, void *ctx)
 {
-    return ctl_file_of(look->url) != NULL ? 0 : ctl_server_held_back(look, visit, ctx);
+    const char *path = ctl_file_of(look->url);
+
+    return path != NULL ? ctl_file_held_back(path, visit, ctx)
+                        : ctl_server_held_back(look, visit, ctx);
 }
 
 int ctl_jobs(const struct ctl_look *look, ctl_jobs_visit *visit, void *ctx)

@@ -8,52 +8,38 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COMMON                                                                               \
-    "\n"                                                                                     \
-    "  --control PATH  the control socket of the owner: duectl work --control PATH\n"        \
-    "  --topic NAME    only this topic\n"                                                    \
-    "  --json          a line of JSON\n"                                                     \
-    "  --store URL     the same as URL\n"                                                    \
-    "  --queue NAME    which queue (duectl)\n"                                               \
-    "  --help\n"                                                                             \
-    "\n"                                                                                     \
-    "Exit status: 0 it is done; 1 it was refused, or there is no such queue, or it is not\n" \
-    "shared; 2 wrong usage; 3 no connection, or the owner does not answer.\n"
+#define COMMON                                                                                 \
+    "\n"                                                                                       \
+    "  --control PATH  the control socket of the owner: duectl work --control PATH\n"          \
+    "  --topic NAME    only this topic\n"                                                      \
+    "  --json          a line of JSON\n"                                                       \
+    "  --store URL     the same as URL\n"                                                      \
+    "  --queue NAME    which queue (duectl)\n"                                                 \
+    "  --help\n"                                                                               \
+    "\n"                                                                                       \
+    "Exit status: 0 it is done; 1 it was refused, or there is no such queue; 2 wrong usage;\n" \
+    "3 no connection, or the queue has an owner that was not asked, or does not answer.\n"
 
 static const char usage_pause[] =
     "usage: duectl pause [OPTION]... [URL]\n"
     "\n"
-    "A shared queue hands out no more jobs, to nobody, until `duectl resume`.  The owner of a\n"
-    "queue that is not shared does so, asked on its control socket, until it ends.\n" COMMON;
+    "The queue hands out no more jobs, to nobody, until `duectl resume`: that is stored with it.\n"
+    "While a queue that is not shared has an owner, that is asked on its control socket.\n" COMMON;
 
 static const char usage_resume[] =
     "usage: duectl resume [OPTION]... [URL]\n"
     "\n"
-    "A shared queue, or the owner of another on its control socket, hands out jobs again.\n" COMMON;
+    "The queue hands out jobs again.  While one that is not shared has an owner, that is asked on\n"
+    "its control socket.\n" COMMON;
 
 /* ---- pause, resume --------------------------------------------------------------------------- */
-
-/* Is there anybody who does it?  0, or an exit status: said why not. */
-static int check_reach(struct ctl_look *look)
-{
-    if (look->control != NULL)
-        return 0;
-    int status = ctl_is_shared(look, &look->shared);
-    if (status != 0 || look->shared)
-        return status;
-    fprintf(stderr,
-            "duectl: %s: no shared queue; of another only its owner can: --control PATH asks it\n",
-            look->queue);
-    return CTL_FAULTS;
-}
 
 static int live_go(struct ctl_look *look, const char *done, bool paused)
 {
     struct ctl_answers answers = { .look = look, .done = done };
     struct ctl_access access;
-    int status = check_reach(look);
-    if (status == 0)
-        status = ctl_access_open(&access, look, true);
+    int status = ctl_access_open(&access, look, true);
+
     if (status != 0)
         return status;
     int rc = paused ? access.verbs->pause(&access, look->topic)

@@ -118,7 +118,7 @@ struct ctl_count {
     uint64_t waiting, due, reserved, dead, bytes;
     int64_t oldest_ns; /* the earliest time of what is due; DUE_FOREVER: nothing is */
     int64_t next_ns;   /* the same of what waits */
-    bool paused;       /* of a topic of a shared queue: nothing of it is handed out, */
+    bool paused;       /* of a topic: nothing of it is handed out, */
     uint64_t limit;    /* or so many at a time; 0: any number */
 };
 
