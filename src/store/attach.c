@@ -299,8 +299,8 @@ static void commits_free(struct due_queue *q)
     due__index_destroy(&c->index);
     due__records_destroy(&c->stored, &q->alloc);
     arrays_free(q, c);
-    due__settings_free(q);
     due__takings_free(q);
+    due__settings_free(q);
     due__sharing_free(q, c);
     due__lock_destroy(&c->calls);
     due__lock_destroy(&c->key);

@@ -212,7 +212,8 @@ static void end_first(struct due__commits *c, int rc)
         g->last = NULL;
     g->begun = false;
     g->landed = 0;
-    due__store_seq(&g->left, due__load_relaxed(&g->left) - 1); /* G1: under the lock */
+    uint32_t left = due__load_relaxed(&g->left); /* G1: under the lock */
+    due__store_seq(&g->left, left - 1);          /* G1 */
     if (s->a == NULL)
         return;
     s->a->rc = rc;
@@ -348,7 +349,8 @@ static void enter_line(struct due__commits *c, struct due__setting *s)
     else
         g->first = s;
     g->last = s;
-    due__store_seq(&g->left, due__load_relaxed(&g->left) + 1); /* G1: under the lock */
+    uint32_t left = due__load_relaxed(&g->left); /* G1: under the lock */
+    due__store_seq(&g->left, left + 1);          /* G1 */
     due__lock_release(&c->calls);
     due__inbox_knock(&c->inbox); /* G1 */
 }
@@ -366,7 +368,8 @@ static void leave_line(struct due__settings *g, struct due__setting *s)
     *at = s->next;
     if (g->last == s)
         g->last = before;
-    due__store_seq(&g->left, due__load_relaxed(&g->left) - 1); /* G1: under the lock */
+    uint32_t left = due__load_relaxed(&g->left); /* G1: under the lock */
+    due__store_seq(&g->left, left - 1);          /* G1 */
 }
 
 /* The call waits no more.  True: it was not over, nor begun, and is as if it had not been.
