@@ -13,7 +13,9 @@
  *
  * Edges      G1  submit links the node, knocks, then looks whether anybody has the key.  Who has it
  *                releases it, then looks for a knock.  All sequentially consistent: either the
- *                submitter finds it free, or its holder sees the knock.
+ *                submitter finds it free, or its holder sees the knock.  What holds back topics
+ *                stands in a line of its own, and is counted before the knock: who answers a knock
+ *                looks at the count after it.
  *            G2  fenced, stopping, reader and load_error are set, then everyone who waits is rung.
  *                Close sets stopping, then has the key once; who leaves something looks at stopping
  *                after it, and who has the key before it sends: nothing is sent any more, and
@@ -146,7 +148,8 @@ static bool send(struct due_queue *q, int64_t until_ns)
 bool due__commit_any(struct due__commits *c)
 {
     return c->sender != DUE__SENDER_IDLE || c->carry != 0 || c->mirror_at != DUE__NO_JOB ||
-           due__retained_pending(c) || due__settings_any(c) || !due__inbox_quiet(&c->inbox);
+           due__retained_pending(c) || due__settings_any(c) || !due__settings_mended(c) ||
+           !due__inbox_quiet(&c->inbox);
 }
 
 /* The batch under way, if there is one, ends without the store. */
@@ -171,12 +174,26 @@ void due__commit_refuse(struct due_queue *q)
         end_without(q, DUE_ECLOSED);
     c->mirror_at = DUE__NO_JOB;
     do {
-        due__settings_refuse(q, due__commit_excuse(q));
         due__batch_fill(q, c->now, false);
+        due__settings_refuse(q, due__commit_excuse(q)); /* G1: after the knock was answered */
         if (c->now->count > 0)
             due__sender_on(c, DUE__SENDER_FILL);
         due__batch_end(q, DUE_ECLOSED, c->now->count, false);
     } while (c->carry != 0 || due__inbox_knocked(&c->inbox)); /* G1 */
+}
+
+/* What holds back topics goes first.  Filling answers the knock of who has left such a thing
+ * meanwhile (G1), so that it is looked for again before the batch is found empty. */
+static bool fill(struct due_queue *q, int rc, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+
+    if (due__settings_any(c) && due__settings_fill(q, rc, until_ns))
+        return true;
+    due__batch_fill(q, c->now, rc == 0);
+    if (c->now->count > 0 || (rc == 0 && due__retained_pending(c)))
+        return true;
+    return due__settings_any(c) && due__settings_fill(q, rc, until_ns);
 }
 
 /* See that there is a batch to be sent.  0: there is; DUE_EAGAIN: there is not, and *@more says
@@ -191,19 +208,13 @@ static int begin(struct due_queue *q, int64_t until_ns, bool *more)
         return DUE_EAGAIN;
     if (c->sender != DUE__SENDER_IDLE)
         return rc;
-    if (due__settings_any(c) && due__settings_fill(q, rc, until_ns)) {
-        due__sender_on(c, DUE__SENDER_FILL);
-        return rc;
-    }
-    due__batch_fill(q, c->now, rc == 0);
-    bool kept = due__retained_pending(c);
-    if (c->now->count > 0 || (rc == 0 && kept)) {
+    if (fill(q, rc, until_ns)) {
         due__sender_on(c, DUE__SENDER_FILL);
         return rc;
     }
     due__mirror_over(c); /* cancelled, or behind a gap: its producer will look */
-    *more = c->carry != 0 || c->mirror_at != DUE__NO_JOB || due__reader_resyncs(c) || kept ||
-            !due__settings_mended(c);
+    *more = c->carry != 0 || c->mirror_at != DUE__NO_JOB || due__reader_resyncs(c) ||
+            due__retained_pending(c) || !due__settings_mended(c);
     return DUE_EAGAIN;
 }
 

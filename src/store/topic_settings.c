@@ -246,6 +246,8 @@ static void again_ended(struct due_queue *q, int rc, uint32_t told)
         c->later = true;
         return;
     }
+    if (g->again_at == DUE__NO_TOPIC) /* from the beginning, since then */
+        return;
     g->again_at += told;
     if (g->again_at >= due__load_acquire(&q->topic_count)) /* T1 */
         g->again_at = DUE__NO_TOPIC;

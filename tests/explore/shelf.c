@@ -68,6 +68,10 @@ static void land(struct shelf *it, const due_change *ch)
 {
     struct shelf_job *job = (struct shelf_job *)(uintptr_t)shelf_get(it, ch->record.id);
 
+    if (ch->kind == DUE_CHANGE_TOPIC) {
+        it->paused = ch->paused > 0;
+        return;
+    }
     if (ch->record.key_len > 0)
         land_key(it, ch);
     if (ch->kind == DUE_CHANGE_KEEP || ch->kind == DUE_CHANGE_FORGET)
@@ -216,6 +220,12 @@ static int shelf_close(due_store *s, int64_t until_ns)
     return 0;
 }
 
+static int shelf_topics(due_store *s, due_store_visit_topic *visit, void *ctx, int64_t until_ns)
+{
+    (void)until_ns;
+    return shelf_of(s)->paused ? visit(ctx, "", 1, 0) : 0;
+}
+
 static void shelf_nothing(due_store *s)
 {
     (void)s;
@@ -235,6 +245,8 @@ static const struct due_store_verbs verbs = {
     .close = shelf_close,
     .interrupt = shelf_nothing,
     .free = shelf_nothing,
+    .change_size = sizeof(due_change),
+    .topics = shelf_topics,
 };
 
 void shelf_make(struct shelf *it, size_t batch_max)
@@ -289,6 +301,8 @@ void shelf_at_rest(const due_queue *q)
     explore_check(c->key.word == 0 && c->calls.word == 0, "everybody rests, and a lock is held");
     explore_check(c->inbox.tail.p == &c->inbox.head.node || c->retry_at_ns != 0,
                   "a change is forgotten in the inbox");
+    explore_check(c->settings.first == NULL || c->retry_at_ns != 0,
+                  "what holds back a topic is forgotten");
     explore_check(c->sender == DUE__SENDER_IDLE || c->retry_at_ns != 0, "a batch is forgotten");
     for (const struct due__submission *a = c->first; a != NULL; a = a->next)
         explore_check(a->reached != NULL ? a->goal == 0 || c->settled < a->goal

@@ -39,6 +39,7 @@ struct shelf {
     struct shelf_job job[SHELF_JOBS];
     enum shelf_key key;
     due_id key_id;
+    bool paused; /* the only topic there is */
 };
 
 /* It is memory of the scenario. */

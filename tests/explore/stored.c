@@ -19,6 +19,8 @@ struct shop {
     due_id id[PUTS];
     int put[PUTS];  /* what its enqueue answered */
     int gone[PUTS]; /* what its cancel answered; 1: not asked */
+    int held[2];    /* what resuming, and pausing, its topic answered; 1: not asked */
+    bool stored;    /* it could be stored when the pause came back */
     bool closed;
     bool async; /* a call does not wait until it is confirmed */
 };
@@ -79,6 +81,18 @@ static void flush(void *arg)
                   due_error_name(rc));
 }
 
+/* The topic is paused (1), or resumed. */
+static void hold(void *arg)
+{
+    bool pauses = (uintptr_t)arg == 1;
+    int rc = pauses ? due_pause(shop->q, 0) : due_resume(shop->q, 0);
+
+    explore_note("%s: %s", pauses ? "pause" : "resume", due_error_name(rc));
+    explore_check(rc == 0 || late(rc) || rc == DUE_ECLOSED, "it answers %s", due_error_name(rc));
+    shop->held[pauses] = rc;
+    shop->stored = shop->q->commits->stopped == 0; /* no step */
+}
+
 static void close_now(void *arg)
 {
     (void)arg;
@@ -95,6 +109,21 @@ static void stored_idle(void)
     shelf_at_rest(shop->q);
 }
 
+/* The queue and the store agree, and both do as the calls were told. */
+static void check_held(void)
+{
+    bool paused = due__topic_at(shop->q, 0)->paused;
+    bool there = shop->shelf.paused;
+    int rc = shop->held[true];
+
+    if (!shop->closed)
+        explore_check(paused == there, "paused: %d, and there %d", paused, there);
+    if (rc == 0 && shop->held[false] == 1 && shop->stored)
+        explore_check(there, "a pause that was confirmed is lost");
+    if (rc == DUE_ETIMEDOUT || rc == DUE_ECLOSED)
+        explore_check(!there, "a pause that was refused has been stored");
+}
+
 static void stored_check(void)
 {
     struct due_stats s;
@@ -102,7 +131,9 @@ static void stored_check(void)
     if (!shop->closed) {
         shelf_mend(&shop->shelf);
         explore_check(due_flush(shop->q, DUE_S(1)) == 0, "it cannot be flushed");
+        due__commit_work(shop->q, NULL, DUE_FOREVER); /* what nobody waits for any more */
     }
+    check_held();
     explore_check(due_stats_read(shop->q, &s) == 0, "stats");
     uint64_t waiting = 0;
     for (unsigned i = 0; i < PUTS; i++) {
@@ -157,6 +188,7 @@ static void open_shop(enum due_confirm confirm)
         shop->put[i] = DUE_EINVAL;
         shop->gone[i] = 1;
     }
+    shop->held[false] = shop->held[true] = 1;
     shelf_loaded(shop->q);
 }
 
@@ -320,6 +352,46 @@ static void ahead_close_setup(void)
     shop->shelf.deaf = 2;
 }
 
+/* What holds back a topic stands in another line than the jobs. */
+static void pause_setup(void)
+{
+    open_shop(DUE_CONFIRM_SYNC);
+    explore_thread("caller 0", put, as_arg(0));
+    explore_thread("pauser", hold, as_arg(1));
+}
+
+static void pause_two_setup(void)
+{
+    open_shop(DUE_CONFIRM_SYNC);
+    explore_thread("pauser", hold, as_arg(1));
+    explore_thread("resumer", hold, as_arg(0));
+}
+
+static void pause_ahead_setup(void)
+{
+    pause_setup();
+    shop->shelf.ahead = true;
+}
+
+static void pause_doubt_setup(void)
+{
+    pause_setup();
+    shop->shelf.doubt = 1;
+}
+
+static void pause_late_setup(void)
+{
+    pause_two_setup();
+    shop->shelf.away = 2;
+}
+
+static void pause_close_setup(void)
+{
+    open_shop(DUE_CONFIRM_SYNC);
+    explore_thread("pauser", hold, as_arg(1));
+    explore_thread("closer", close_now, NULL);
+}
+
 #define STORED(name_, about_, setup_, quick_, deep_, walks_)                                 \
     {                                                                                        \
         .name = (name_), .about = (about_), .setup = (setup_), .idle = stored_idle,          \
@@ -360,6 +432,18 @@ const struct explore_scenario explore_scenarios_stored[] = {
            (3, 1, 1, 0), 10),
     STORED("stored_room_close", "close, and a caller who waits for room", room_close_setup,
            (1, 0, 0, 0), (2, 1, 0, 0), 10),
+    STORED("stored_pause", "a pause beside a caller who sends", pause_setup, (2, 0, 0, 0),
+           (3, 1, 0, 0), 10),
+    STORED("stored_pause_two", "a pause and a resume", pause_two_setup, (2, 0, 0, 0), (3, 1, 0, 0),
+           10),
+    STORED("stored_pause_ahead", "a pause, and batches sent ahead", pause_ahead_setup, (2, 0, 0, 0),
+           (3, 1, 0, 0), 10),
+    STORED("stored_pause_doubt", "a pause and a PUT, one of them in doubt", pause_doubt_setup,
+           (1, 0, 1, 0), (2, 1, 1, 0), 10),
+    STORED("stored_pause_late", "time is up while the store is away", pause_late_setup,
+           (1, 0, 1, 0), (2, 1, 1, 0), 10),
+    STORED("stored_pause_close", "close and a call that pauses", pause_close_setup, (1, 0, 0, 0),
+           (2, 1, 1, 0), 10),
     STORED("stored_pipeline", "two callers, batches sent ahead", ahead_setup, (2, 0, 0, 0),
            (3, 1, 0, 0), 10),
     STORED("stored_pipeline_doubt", "one of them in doubt", ahead_doubt_setup, (1, 0, 1, 0),
