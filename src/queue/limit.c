@@ -373,21 +373,11 @@ void due__limiter_free(struct due_queue *q, struct due__limiter *g)
     due__alloc_free(&q->alloc, g, bytes_of(g));
 }
 
-static bool is_limited(struct due_queue *q, const struct due__topic *t)
-{
-    struct due__tenure tenure;
-
-    due__enter(q, &tenure);
-    bool is = t->limiter != NULL;
-    due__tenure_end(q, &tenure);
-    return is;
-}
-
 int due__limit_make(struct due_queue *q, int topic, size_t max_running,
                     struct due__limit_parts *parts)
 {
     *parts = (struct due__limit_parts){ NULL, NULL };
-    if (max_running == 0 || is_limited(q, due__topic_at(q, (uint32_t)topic)))
+    if (max_running == 0)
         return 0;
     struct due__limiter *g = due__alloc_new(&q->alloc, sizeof *g);
     if (g == NULL)
@@ -412,7 +402,7 @@ void due__limit_unmake(struct due_queue *q, struct due__limit_parts *parts)
     *parts = (struct due__limit_parts){ NULL, NULL };
 }
 
-void due__limit_set(struct due_queue *q, uint32_t topic, size_t max_running,
+bool due__limit_set(struct due_queue *q, uint32_t topic, size_t max_running,
                     struct due__limit_parts *parts)
 {
     struct due__topic *t = due__topic_at(q, topic);
@@ -424,17 +414,19 @@ void due__limit_set(struct due_queue *q, uint32_t topic, size_t max_running,
         put_up(q, t, parts->limiter);
         *parts = (struct due__limit_parts){ NULL, NULL };
     }
-    if (t->limiter != NULL) {
+    bool there = t->limiter != NULL;
+    if (there) {
         t->limiter->limit = max_running;
         look_at(q, t->limiter);
     }
     due__tenure_end(q, &tenure); /* in pieces, if many are let through */
     due__limit_unmake(q, parts); /* somebody else was quicker */
+    return there;
 }
 
 int due_topic_limit(due_queue *q, int topic, size_t max_running)
 {
-    struct due__limit_parts parts;
+    struct due__limit_parts parts = { NULL, NULL };
     uint64_t most = max_running;
 
     if (due__forked(q))
@@ -443,6 +435,8 @@ int due_topic_limit(due_queue *q, int topic, size_t max_running)
         return DUE_EINVAL;
     if (due__holds_back_stored(q))
         return q->journal->hold_back(q, topic, -1, most < HELD_MOST ? (int64_t)most : HELD_MOST);
+    if (due__limit_set(q, (uint32_t)topic, max_running, &parts) || max_running == 0)
+        return 0;
     int rc = due__limit_make(q, topic, max_running, &parts);
     if (rc == 0)
         due__limit_set(q, (uint32_t)topic, max_running, &parts);

@@ -79,12 +79,12 @@ struct due__limit_parts {
     struct due__region *chunks;
 };
 
-/* Made before, so that the limit can be set without fail.  DUE_ENOMEM. */
+/* Made before, so that the limit can be set without fail; none for no limit.  DUE_ENOMEM. */
 int due__limit_make(struct due_queue *q, int topic, size_t max_running,
                     struct due__limit_parts *parts);
 void due__limit_unmake(struct due_queue *q, struct due__limit_parts *parts);
-/* The parts are used, or given back. */
-void due__limit_set(struct due_queue *q, uint32_t topic, size_t max_running,
+/* The parts are used, or given back.  False: it has had no limit so far, and there are no parts. */
+bool due__limit_set(struct due_queue *q, uint32_t topic, size_t max_running,
                     struct due__limit_parts *parts);
 
 /* ---- On the way to a line: under the lock ---- */

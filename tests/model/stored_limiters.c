@@ -113,7 +113,12 @@ bool stored_limit(struct stored_world *w, uint32_t n, uint64_t value)
 
     if (!(w->pattern & STORED_GATES))
         return true;
-    if (due_topic_limit(w->q, w->topic[t], limit) != 0)
+    int rc;
+    unsigned tries = 0;
+    do /* twice is once: then it is known */
+        rc = due_topic_limit(w->q, w->topic[t], limit);
+    while (rc != 0 && stored_fails(w) && ++tries < STORED_TRIES);
+    if (rc != 0)
         return stored_wrong(w, "no limit", NULL);
     w->limit[t] = limit;
     if (limit == 0 || (w->gated[t] && was == 0)) /* those who were let through are not counted */

@@ -1,5 +1,5 @@
 /* stored_verbs_topic.c - the steps of stored_model.c on topics: whether they are paused, and what
- * their jobs do that fail and have no policy of their own.  None of it is stored.
+ * their jobs do that fail and have no policy of their own.  Of that only the pauses are stored.
  */
 #include "model/stored_known.h"
 
@@ -10,7 +10,12 @@ static bool set_paused(struct stored_world *w, uint32_t n, bool paused)
 
     if (!(w->pattern & STORED_TOPICAL))
         return true;
-    if ((paused ? due_pause(w->q, number) : due_resume(w->q, number)) != 0)
+    int rc;
+    unsigned tries = 0;
+    do /* twice is once: then it is known */
+        rc = paused ? due_pause(w->q, number) : due_resume(w->q, number);
+    while (rc != 0 && stored_fails(w) && ++tries < STORED_TRIES);
+    if (rc != 0)
         return stored_wrong(w, "neither paused nor resumed", NULL);
     for (int t = 0; t < STORED_TOPICS; t++) {
         if (topic == DUE_ALL_TOPICS || t == topic)

@@ -1,4 +1,5 @@
 /* stored_world.c - opening and closing what stored_world.h describes. */
+#include "queue/queue.h"
 #include "model/stored_world.h"
 
 #include <stdio.h>
@@ -117,6 +118,23 @@ static bool loaded(struct stored_world *w)
     return stored_wrong(w, "it is never loaded", NULL);
 }
 
+/* What holds back topics is as it was; what the disk has lost is as it is there. */
+static bool held_back(struct stored_world *w)
+{
+    for (int t = 0; t < STORED_TOPICS; t++) {
+        const struct due__topic *it = due__topic_at(w->q, (uint32_t)w->topic[t]);
+        size_t limit = it->limiter != NULL ? it->limiter->limit : 0;
+        bool same = it->paused == w->paused[t] && limit == w->limit[t];
+
+        if (!same && !(w->pattern & STORED_LOSES))
+            return stored_wrong(w, "a topic is held back otherwise", NULL);
+        w->paused[t] = it->paused;
+        w->limit[t] = w->limit_most[t] = limit;
+        w->gated[t] = it->limiter != NULL;
+    }
+    return true;
+}
+
 bool stored_open(struct stored_world *w)
 {
     due_options o = { DUE_OPTIONS_INIT, .on_settled = on_settled, .ctx = w };
@@ -140,16 +158,12 @@ bool stored_open(struct stored_world *w)
     if (due_open(&w->q, &o, NULL) != 0)
         return stored_wrong(w, "it does not open", NULL);
     w->fresh = w->made > 0;
-    memset(w->limit, 0, sizeof w->limit); /* they are not stored */
-    memset(w->limit_most, 0, sizeof w->limit_most);
-    memset(w->gated, 0, sizeof w->gated);
-    memset(w->paused, 0, sizeof w->paused);
-    memset(w->policy, 0, sizeof w->policy);
+    memset(w->policy, 0, sizeof w->policy); /* they are not stored */
     w->topic[1] = due_topic(w->q, "a");
     w->topic[2] = due_topic(w->q, "b");
     if (w->topic[1] <= 0 || w->topic[2] <= 0)
         return stored_wrong(w, "no topics", NULL);
-    return loaded(w);
+    return held_back(w) && loaded(w);
 }
 
 /* ---- Closing ---- */

@@ -38,7 +38,8 @@
 #define STORED_TOPICS   3
 #define STORED_KEYS     8
 #define STORED_CONTENTS 6
-#define STORED_BYTES    192 /* of a payload, 128; then headers */
+#define STORED_TRIES    1000 /* of a call that the store refuses */
+#define STORED_BYTES    192  /* of a payload, 128; then headers */
 
 /* Bits of a script's pattern. */
 #define STORED_ASYNC   0x01u
