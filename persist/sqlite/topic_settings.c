@@ -10,11 +10,11 @@
 #include "sqlite/session.h"
 
 static const char make_text[] = "CREATE TABLE IF NOT EXISTS held_back (topic BLOB NOT NULL PRIMARY"
-                                " KEY, paused INTEGER NOT NULL, running INTEGER NOT NULL)"
+                                " KEY, paused INTEGER NOT NULL, most INTEGER NOT NULL)"
                                 " STRICT, WITHOUT ROWID";
 static const char set_text[] = "INSERT OR REPLACE INTO held_back VALUES (?1, ?2, ?3)";
 static const char free_text[] = "DELETE FROM held_back WHERE topic = ?1";
-static const char show_text[] = "SELECT topic, paused, running FROM held_back";
+static const char show_text[] = "SELECT topic, paused, most FROM held_back";
 
 /* *@is: there is such a table. */
 static int is_there(struct due__sqlite *s, bool *is)

@@ -9,7 +9,7 @@
 
 #include "inspect/file.h"
 
-static const char query[] = "SELECT topic, paused, running FROM held_back";
+static const char query[] = "SELECT topic, paused, most FROM held_back";
 
 /* False: the visitor has enough. */
 static bool show(sqlite3_stmt *row, ctl_held_back_visit *visit, void *ctx)
