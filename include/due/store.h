@@ -584,7 +584,7 @@ struct due_store_verbs {
      * queue; others may be shown as neither.  NULL: such things cannot be stored, and the queue
      * keeps them in memory.
      *
-     * Errors:   as load(); what @visit answered
+     * Answers 0, or an error: as load(), or what @visit answered
      */
     int (*topics)(due_store *s, due_store_visit_topic *visit, void *ctx, int64_t until_ns);
 };

@@ -62,7 +62,7 @@ static inline bool due__in_store(const struct due_queue *q)
 /* Are pauses and limits of topics to be written down? */
 static inline bool due__holds_back_stored(const struct due_queue *q)
 {
-    return q->settings && !q->journal->closed(q);
+    return q->settings;
 }
 
 #endif

@@ -136,6 +136,8 @@ static int64_t stored_now(const struct due_queue *q)
 
 static int stored_hold_back(struct due_queue *q, int topic, int64_t paused, int64_t held_max)
 {
+    if (q->journal->closed(q))
+        return DUE_ECLOSED;
     return q->shared ? due__sharing_hold_back(q, topic, paused, held_max)
                      : due__settings_hold_back(q, topic, paused, held_max);
 }

@@ -87,7 +87,7 @@ static bool turn(struct due_queue *q)
     int64_t retry = 0;
 
     due__lock_acquire(&c->key); /* G1 */
-    c->later = false;
+    c->later = c->settings.later = false;
     if (c->share != NULL)
         c->share->sleeps_ns = INT64_MIN;
     due__commit_finds(q);
@@ -103,7 +103,7 @@ static bool turn(struct due_queue *q)
     int rc = more && some ? due__load_relaxed(&c->state) : 0; /* no edge: ours, we have the key */
     if (rc == 0)
         rc = read_on(q, until);
-    if (rc != 0 || c->later)
+    if (rc != 0 || c->later || (c->settings.later && !due__reader_reads(c)))
         retry = RETRY_NS;
     else if (unsure)
         retry = DOUBT_NS;

@@ -14,8 +14,8 @@
  * Edges      G1  submit links the node, knocks, then looks whether anybody has the key.  Who has it
  *                releases it, then looks for a knock.  All sequentially consistent: either the
  *                submitter finds it free, or its holder sees the knock.  What holds back topics
- *                stands in a line of its own, and is counted before the knock: who answers a knock
- *                looks at the count after it.
+ *                stands in a line of its own (topic_settings.c), and is counted before the knock:
+ *                who answers a knock looks at the count after it.
  *            G2  fenced, stopping, reader and load_error are set, then everyone who waits is rung.
  *                Close sets stopping, then has the key once; who leaves something looks at stopping
  *                after it, and who has the key before it sends: nothing is sent any more, and

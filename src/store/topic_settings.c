@@ -9,7 +9,8 @@
  * No two topics of a batch are one, and the next batch is filled when this one has taken effect.
  *
  * After a loss all topics are told again, before the jobs.  First the store shows its own, since it
- * may hold back what the queue does not know of any more.
+ * may hold back what the queue does not know of any more.  While that fails the jobs are put again
+ * nevertheless, and the proxy tries it again later.
  *
  * Guards     K  the key (sender.c)      D  the calls' lock      O  its owner's alone
  *
@@ -17,20 +18,25 @@
  */
 #include "store/topic_settings.h"
 
+#include <stddef.h>
+
 #include "os/atomic.h"
 #include "queue/inside.h"
 #include "queue/limit.h"
 #include "queue/queue.h"
 #include "store/sender.h"
 
-#define HELD_MOST INT64_C(1000000000000) /* of a limit that is read: as good as any number */
+#define HELD_MOST  INT64_C(1000000000000) /* of a limit that is read: as good as any number */
+#define KNOWN_MOST (DUE_TOPIC_MAX / 2)    /* topics that are named only as the store knows them */
 
 void due__settings_init(struct due__commits *c)
 {
     const struct due_store_verbs *verbs = c->store->verbs;
     struct due__settings *g = &c->settings;
 
-    g->kept = c->share == NULL && verbs->size >= sizeof *verbs && verbs->topics != NULL;
+    bool told = verbs->size >= offsetof(struct due_store_verbs, topics) + sizeof verbs->topics;
+
+    g->kept = c->share == NULL && told && verbs->topics != NULL;
     g->again_at = DUE__NO_TOPIC;
 }
 
@@ -54,16 +60,34 @@ static int set(struct due_queue *q, int topic, bool paused, int64_t held_max)
     return 0;
 }
 
-/* The store shows what holds back a topic, which is one of the queue from then on. */
+/* A topic is held back that cannot be one of the queue.  An opening fails; but a queue that is open
+ * hands out none of its jobs, and goes on. */
+static int nameless(const struct reading *r, int rc)
+{
+    if (r->sets)
+        return rc == DUE_EINVAL ? DUE_ECORRUPT : rc;
+    if (rc != DUE_EINVAL && rc != DUE_ELIMIT)
+        return rc;
+    due__log(r->q, DUE_LOG_WARNING,
+             "%s: the store holds back a topic that the queue cannot have: %s", r->q->name,
+             due_error_text(rc));
+    return 0;
+}
+
+/* The store shows what holds back a topic, which is one of the queue from then on.  So is one that
+ * it only knows, for calls about all topics, as long as those of jobs yet to be read have room. */
 static int visit(void *ctx, const char *topic, int paused, int64_t held_max)
 {
     struct reading *r = ctx;
+    bool holds = paused != 0 || held_max > 0;
 
-    if (paused == 0 && held_max <= 0)
+    if (!holds && due__load_acquire(&r->q->topic_count) >= KNOWN_MOST) /* T1 */
         return 0;
     int number = due__topic_named(r->q, topic);
+    if (!holds)
+        return 0;
     if (number < 0)
-        return number == DUE_EINVAL ? DUE_ECORRUPT : number;
+        return nameless(r, number);
     r->any = true;
     int64_t most = held_max < 0 ? 0 : held_max < HELD_MOST ? held_max : HELD_MOST;
     return r->sets ? set(r->q, number, paused != 0, most) : 0;
@@ -149,7 +173,7 @@ static void read_again(struct due_queue *q, int64_t until_ns)
     if (rc == DUE_ELOST)
         due__mirror_begin(q);
     if (rc != 0) {
-        c->later = true;
+        g->later = true;
         return;
     }
     g->read_again = false;
@@ -162,7 +186,7 @@ bool due__settings_any(const struct due__commits *c)
     const struct due__settings *g = &c->settings;
     bool again = g->read_again || g->again_at != DUE__NO_TOPIC;
 
-    return due__load_seq(&g->left) > 0 || (again && !c->later); /* G1 */
+    return due__load_seq(&g->left) > 0 || (again && !g->later); /* G1 */
 }
 
 /* The first in line, which a batch has begun with from now on; NULL: there is none. */
@@ -182,9 +206,9 @@ bool due__settings_fill(struct due_queue *q, int rc, int64_t until_ns)
     struct due__commits *c = q->commits;
     struct due__settings *g = &c->settings;
 
-    if (rc == 0 && g->read_again && !c->later)
+    if (rc == 0 && g->read_again && !g->later)
         read_again(q, until_ns);
-    if (rc == 0 && g->again_at != DUE__NO_TOPIC && !c->later) {
+    if (rc == 0 && g->again_at != DUE__NO_TOPIC && !g->later) {
         uint32_t count = due__load_acquire(&q->topic_count); /* T1 */
 
         tell(q, g->again_at, count - g->again_at, NULL);
@@ -243,7 +267,7 @@ static void again_ended(struct due_queue *q, int rc, uint32_t told)
     struct due__settings *g = &c->settings;
 
     if (rc != 0) {
-        c->later = true;
+        g->later = true;
         return;
     }
     if (g->again_at == DUE__NO_TOPIC) /* from the beginning, since then */

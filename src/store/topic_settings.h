@@ -43,6 +43,7 @@ struct due__settings {
     bool tells_again;           /* K  that is one of those: */
     bool read_again;            /* K  all are to be told again, once the store has shown its own */
     uint32_t again_at;          /* K  the next one of them, or DUE__NO_TOPIC */
+    bool later;                 /* K  that was refused: the proxy tries again, later */
 };
 
 void due__settings_init(struct due__commits *c);

@@ -17,8 +17,9 @@ struct topics {
 static bool has_verb(struct suite *t)
 {
     const struct due_store_verbs *verbs = suite_store(t, 0)->verbs;
+    bool told = verbs->size >= offsetof(struct due_store_verbs, topics) + sizeof verbs->topics;
 
-    return suite_has(t, verbs->size >= sizeof *verbs && verbs->topics != NULL, "topics");
+    return suite_has(t, told && verbs->topics != NULL, "topics");
 }
 
 static struct topics *begun(struct suite *t)

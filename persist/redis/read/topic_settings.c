@@ -1,9 +1,10 @@
 /* topic_settings.c - showing what holds back topics.
  *
  * The hash `topics` says it of each topic that was ever used: "PAUSED LIMIT", or "0" where there is
- * nothing.  All of it is read in one call, the names first and then what is said of them, page by
- * page; whatever keeps that from its end, the next call begins anew.  A value that is neither, as
- * of a later version, holds nothing back: it is nobody's we know.
+ * nothing.  Such a one is shown too: a call about all topics means it, also if it has no job just
+ * now.  All of it is read in one call, the names first and then what is said of them, page by page;
+ * whatever keeps that from its end, the next call begins anew.  A value that is neither, as of a
+ * later version, holds nothing back: it is nobody's we know.
  */
 #include <string.h>
 
@@ -69,10 +70,9 @@ static int show(const redisReply *name, const redisReply *value, due_store_visit
     int64_t held_max = 0;
     int paused = 0;
 
-    if (!due__reply_is_text(value) || !is_setting(value, &paused, &held_max))
-        return 0;
+    bool holds = due__reply_is_text(value) && is_setting(value, &paused, &held_max);
     if (strlen(name->str) != (size_t)name->len) /* no topic has a NUL in its name */
-        return DUE_ECORRUPT;
+        return holds ? DUE_ECORRUPT : 0;
     return visit(ctx, name->str, paused, held_max);
 }
 

@@ -184,6 +184,24 @@ BOTH_TEST(stored_settings, all_topics_are_paused_and_resumed)
     shop_close(&s);
 }
 
+/* A server knows its topics, also those that have no job just now. */
+BOTH_TEST(stored_settings, all_topics_are_those_without_a_job_too)
+{
+    struct shop s = shop_new(where, as_owner());
+
+    if (where == IN_REDIS) {
+        put_some(&s, "mail", 1);
+        due_job job = await_of(&s, lab_topic(&s.lab, "mail"));
+        cr_expect_eq(due_ack(&job), 0);
+        reopen(&s, false);
+        cr_expect_eq(due_pause(s.lab.q, DUE_ALL_TOPICS), 0);
+        reopen(&s, false);
+        put_some(&s, "mail", 1);
+        none_of(&s, lab_topic(&s.lab, "mail"), "paused");
+    }
+    shop_close(&s);
+}
+
 /* On a clock of the kernel, and when calls need not wait for the store. */
 static void with_options(enum where where, struct lab_options with)
 {
@@ -388,23 +406,6 @@ Test(stored_settings, what_is_lost_on_its_way_is_told_again, .timeout = 60)
     shop_close(&s);
 }
 
-/* The server has fallen back to when a topic was paused that the queue does not hold back. */
-Test(stored_settings, after_a_loss_an_old_pause_is_lifted, .timeout = 60)
-{
-    struct shop s = shop_new(IN_MEMORY, as_owner());
-    int mail = lab_topic(&s.lab, "mail");
-
-    cr_expect_eq(due_pause(s.lab.q, mail), 0);
-    cr_expect_eq(due_resume(s.lab.q, mail), 0);
-    put_some(&s, "mail", 1);
-    memory_disk_lose(s.disk, 2);
-    cr_expect(is_paused(&s, "mail"));
-    lab_enqueue(&s.lab, "tea", .at_ns = 5);
-    cr_expect_eq(due__commit_mended(s.lab.q, due__monotonic_now() + DUE_S(30)), 0);
-    cr_expect(!is_paused(&s, "mail"));
-    shop_close(&s);
-}
-
 Test(stored_settings, who_is_fenced_holds_back_nothing, .timeout = 60)
 {
     struct shop s = shop_new(IN_MEMORY, as_owner());
@@ -414,17 +415,6 @@ Test(stored_settings, who_is_fenced_holds_back_nothing, .timeout = 60)
     cr_expect_eq(due_pause(s.lab.q, mail), DUE_EFENCED);
     cr_expect_eq(due_topic_limit(s.lab.q, mail, 1), DUE_EFENCED);
     cr_expect(!is_paused(&s, "mail"));
-    shop_close(&s);
-}
-
-/* A close does not wait for it, and who waits is told. */
-Test(stored_settings, who_waits_when_the_queue_closes_is_told, .timeout = 60)
-{
-    struct shop s = shop_new(IN_MEMORY, as_owner());
-
-    cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
-    cr_expect_eq(due_pause(s.lab.q, 0), 0, "it hands out nothing any more");
-    cr_expect(!is_paused(&s, ""));
     shop_close(&s);
 }
 

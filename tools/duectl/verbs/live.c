@@ -24,6 +24,8 @@ static const char usage_pause[] =
     "usage: duectl pause [OPTION]... [URL]\n"
     "\n"
     "The queue hands out no more jobs, to nobody, until `duectl resume`: that is stored with it.\n"
+    "Without --topic all topics are meant that there are, but none that is first used later, nor,\n"
+    "of a file, one that has no job just now.\n"
     "While a queue that is not shared has an owner, that is asked on its control socket.\n" COMMON;
 
 static const char usage_resume[] =
