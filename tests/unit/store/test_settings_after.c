@@ -71,7 +71,13 @@ Test(settings_after, a_name_that_no_topic_can_have_keeps_no_job_from_being_put_a
     cr_expect_eq(due__commit_mended(s.lab.q, due__monotonic_now() + DUE_S(30)), 0);
     cr_expect_eq(shop_stored(&s), 1001u);
     cr_expect(is_paused(&s, "mail"));
-    shop_close(&s);
+    lab_close(&s.lab);
+    s.store = shop_store(&s);
+    due_options o = { DUE_OPTIONS_INIT, .store = s.store };
+    due_queue *q = NULL;
+    cr_expect_eq(due_open(&q, &o, NULL), DUE_ECORRUPT, "who is not open yet does not begin so");
+    s.store->verbs->free(s.store);
+    memory_disk_free(s.disk);
 }
 
 /* What is stored cannot be looked at: the jobs do not wait for that. */
