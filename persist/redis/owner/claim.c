@@ -505,8 +505,6 @@ static int ask_hand_over(struct due__redis *s, int64_t until_ns)
     return rc < 0 ? rc : due__flight_land(s, until_ns);
 }
 
-/* Who closes has interrupted the call before this one.  If that ended by itself, the interruption
- * is heard here, and means nothing as long as there is an answer to be waited for. */
 /* A guard may hold it back that is broken by what we did ourselves: a script writes the number
  * under it.  Then it is set anew, unless somebody else has the queue by now.  False: it did not. */
 static bool is_unguarded(struct due__redis *s)
@@ -517,6 +515,8 @@ static bool is_unguarded(struct due__redis *s)
     return true;
 }
 
+/* Who closes has interrupted the call before this one.  If that ended by itself, the interruption
+ * is heard here, and means nothing as long as there is an answer to be waited for. */
 int due__redis_hand_over(struct due__redis *s, int64_t until_ns)
 {
     bool again;

@@ -91,13 +91,16 @@ REDIS_TEST(redis_store, has_another_nonce_at_each_opening)
     cr_expect_str_neq(nonce[0], nonce[1]);
 }
 
-/* As if somebody had taken it over: the guard of the handing over holds that back. */
+/* Somebody has taken it over: the guard of the handing over holds that back. */
 REDIS_TEST(redis_store, is_not_handed_over_unless_the_server_says_so)
 {
     due_store *store = opened((due_redis_options){ 0 });
 
     ASK("SET", "due:{q}:fence", "1:another");
-    cr_expect_eq(store->verbs->close(store, soon(LONG_NS)), DUE_ESTORE);
+    ASK("SET", "due:{q}:owner", "1:another");
+    int rc = store->verbs->close(store, soon(LONG_NS));
+    cr_expect_eq(rc, DUE_EFENCED, "%s", due_error_name(rc));
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:owner"), ":1\r\n");
     store->verbs->free(store);
 }
 
