@@ -145,6 +145,9 @@ STORED_TEST(census_redis, says_so_when_the_process_was_evicted)
         snprintf(lane[i], sizeof lane[i], "%llu:%c", (unsigned long long)p.number, "pw"[i]);
     ASK("HSET", "due:{mail}:writers", lane[0], "X", lane[1], "X");
     due_spec spec = { DUE_SPEC_INIT };
+    /* If a beat hears it first, this one is on its way. */
+    int rc = due_enqueue(q, &spec, LONG, NULL);
+    cr_expect(rc == DUE_EFENCED || rc == DUE_EINDOUBT, "%s", due_error_name(rc));
     cr_expect_eq(due_enqueue(q, &spec, LONG, NULL), DUE_EFENCED);
     cr_expect_eq(due_census(q, DUE_ALL_TOPICS, &c, LONG), DUE_EFENCED);
     cursor = 0;
