@@ -61,6 +61,8 @@ bool due__settings_fill(struct due_queue *q, int rc, int64_t until_ns);
 /* That batch has ended; or it has not landed, as the store has lost it, and is to be made anew. */
 void due__settings_end(struct due_queue *q, int rc);
 void due__settings_back(struct due_queue *q);
+/* One that is not in line. */
+void due__setting_free(struct due_queue *q, struct due__setting *s);
 /* Calls in line are told this. */
 void due__settings_refuse(struct due_queue *q, int rc);
 /* With the queue; in a forked child calls of its parent may stand there. */
