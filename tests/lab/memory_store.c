@@ -479,45 +479,20 @@ static void do_free(due_store *store)
     free(s);
 }
 
-static const struct due_store_verbs verbs = {
-    .size = sizeof(struct due_store_verbs),
-    .open = do_open,
-    .ready = do_ready,
-    .commit = do_commit,
-    .prepare = do_prepare,
-    .send = do_send,
-    .load = do_load,
-    .find = do_find,
-    .keys = do_keys,
-    .renew = do_renew,
-    .close = do_close,
-    .interrupt = do_interrupt,
-    .stats = do_stats,
-    .free = do_free,
-    .shared = &memory_shared_verbs,
-    .change_size = sizeof(due_change),
-    .topics = do_topics,
-};
+/* Verbs of a store that was built when they ended so, and said that of the size of a change. */
+#define VERBS(bytes, change_bytes)                                                                 \
+    {                                                                                              \
+        .size = (bytes), .open = do_open, .ready = do_ready, .commit = do_commit,                  \
+        .prepare = do_prepare, .send = do_send, .load = do_load, .find = do_find, .keys = do_keys, \
+        .renew = do_renew, .close = do_close, .interrupt = do_interrupt, .stats = do_stats,        \
+        .free = do_free, .shared = &memory_shared_verbs, .change_size = (change_bytes),            \
+        .topics = do_topics,                                                                       \
+    }
 
-static const struct due_store_verbs old_verbs = {
-    .size = offsetof(struct due_store_verbs, change_size),
-    .open = do_open,
-    .ready = do_ready,
-    .commit = do_commit,
-    .prepare = do_prepare,
-    .send = do_send,
-    .load = do_load,
-    .find = do_find,
-    .keys = do_keys,
-    .renew = do_renew,
-    .close = do_close,
-    .interrupt = do_interrupt,
-    .stats = do_stats,
-    .free = do_free,
-    .shared = &memory_shared_verbs,
-    .change_size = 1, /* behind its end: nobody is to look at these */
-    .topics = do_topics,
-};
+static const struct due_store_verbs verbs = VERBS(sizeof verbs, sizeof(due_change));
+/* Nobody is to look behind their end. */
+static const struct due_store_verbs old_verbs =
+    VERBS(offsetof(struct due_store_verbs, change_size), 1);
 
 static due_store *store_new(struct memory_disk *disk, const struct due_store_verbs *its)
 {

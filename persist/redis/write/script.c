@@ -1,9 +1,9 @@
-/* script.c - removals from a full server, which would refuse them otherwise.
+/* script.c - removals from a full server, and pauses and limits of topics, which it would refuse.
  *
  * Over its maxmemory a server refuses whatever stands in a MULTI, removals and renewals too.  A
  * script is not refused, and may write anything once it has removed something.  So a queue on a
- * full server can be drained, and taken over (claim_script.c); scripts are used for nothing else.
- * This one looks at the fence itself, and at the number too: it may come late.
+ * full server can be drained, held back, and taken over (claim_script.c); an owner uses scripts for
+ * nothing else.  This one looks at the fence itself, and at the number too: it may come late.
  */
 #include <string.h>
 
