@@ -16,7 +16,8 @@ foreach(store redis sqlite)
 endforeach()
 
 set(headers base.h cron.h due.h job.h loop.h loop_glib.h loop_libev.h loop_libevent.h loop_libuv.h
-    loop_systemd.h figures.h metrics.h options.h signals.h store.h workers.h)
+    loop_systemd.h figures.h metrics.h options.h signals.h store.h store_shared.h
+    workers.h)
 foreach(store IN LISTS stores)
     list(APPEND headers ${store}.h)
 endforeach()

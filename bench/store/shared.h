@@ -4,6 +4,7 @@
 #define BENCH_STORE_SHARED_H
 
 #include "common.h"
+#include "due/store_shared.h"
 #include "lab/redis/redis_server.h"
 
 extern struct redis_server server;

@@ -167,36 +167,7 @@ struct due_store_stats { uint64_t batches; uint64_t resent; uint64_t connects; u
     uint64_t bytes_in; uint64_t quarantined; int64_t round_trip_ns; enum due_durability
     durability; int connected; uint64_t reserved[4]; };
 typedef struct due_store due_store;
-struct due_claim { const char *const *topics; size_t topic_count; size_t need; size_t extra;
-    int64_t lease_ns; int waits; };
-typedef struct due_claimed { due_record record; uint64_t held; int64_t lapsed_ns; uint64_t
-    reserved[2]; } due_claimed;
-typedef int due_store_visit_claimed(void *ctx, const due_claimed *job);
-struct due_exchange { uint64_t stamp; int64_t now_ns; uint64_t claimed; int more; int64_t
-    alarm_ns; uint32_t rang; uint64_t reserved[3]; };
-struct due_heard { uint64_t stamp; int64_t alarm_ns; int64_t now_ns; uint64_t reserved[1]; };
-struct due_census_topic { const char *topic; uint64_t delayed; uint64_t ready; uint64_t leased;
-    int64_t oldest_ns; uint64_t reserved[2]; };
-struct due_census_all { int64_t now_ns; uint64_t jobs; uint64_t dead; uint64_t processes; int64_t
-    head_ns; uint64_t reserved[3]; };
-struct due_page { const char *topic; int64_t from_ns; due_id from; uint64_t reserved[2]; };
-struct due_process_seen { uint64_t writer; const char *host; int64_t pid; int64_t started_ns;
-    int64_t seen_ns; uint64_t held; int64_t waits; };
-struct due_beat { int64_t turn_ns; int64_t dead_keep_ns; uint64_t dead_max; int64_t now_ns; int
-    waits_room; uint64_t room; uint64_t capacity; int64_t renew_ns; };
-struct due_shared_verbs { size_t size; int (*join)(due_store *s, const struct due_store_open *how,
-    struct due_store_info *info, due_error *error); int (*exchange)(due_store *s, const due_change
-    *changes, size_t n, uint64_t number, int *results, const struct due_claim *claim,
-    due_store_visit_claimed *visit, void *ctx, struct due_exchange *answer, int64_t until_ns); int
-    (*dead)(due_store *s, size_t from, size_t max, due_store_visit *visit, void *ctx, int64_t
-    until_ns); int (*page)(due_store *s, struct due_page *at, size_t max, due_store_visit *visit,
-    void *ctx, int64_t until_ns); int (*census)(due_store *s, struct due_census_all *all, int
-    (*visit)(void *ctx, const struct due_census_topic *topic), void *ctx, int64_t until_ns); int
-    (*processes)(due_store *s, int (*visit)(void *ctx, const struct due_process_seen *process),
-    void *ctx, int64_t until_ns); int (*beat)(due_store *s, struct due_beat *beat, int64_t
-    until_ns); int (*listen)(due_store *s, struct due_heard *heard, int64_t until_ns); void
-    (*wake)(due_store *s); int (*leave)(due_store *s, int64_t until_ns); int (*holder)(due_store
-    *s, const void *key, size_t len, due_id *id, int64_t until_ns); };
+struct due_shared_verbs;
 struct due_store_verbs { size_t size; int (*open)(due_store *s, const struct due_store_open *how,
     struct due_store_info *info, due_error *error); int (*ready)(due_store *s, int64_t until_ns);
     int (*commit)(due_store *s, const due_change *changes, size_t n, uint64_t number, int64_t

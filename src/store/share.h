@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "due/store.h"
+#include "due/store_shared.h"
 #include "queue/queue.h"
 #include "store/sender.h"
 

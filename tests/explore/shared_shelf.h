@@ -7,7 +7,7 @@
 #ifndef DUE__EXPLORE_SHARED_SHELF_H
 #define DUE__EXPLORE_SHARED_SHELF_H
 
-#include "due/store.h"
+#include "due/store_shared.h"
 #include "explore.h"
 #include "os/bell.h"
 

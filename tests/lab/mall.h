@@ -10,6 +10,7 @@
 #ifndef MALL_H
 #define MALL_H
 
+#include "due/store_shared.h"
 #include "lab/lab.h"
 #include "lab/memory_store.h"
 #include "lab/take.h"

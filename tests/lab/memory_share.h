@@ -8,6 +8,7 @@
 #ifndef MEMORY_SHARE_H
 #define MEMORY_SHARE_H
 
+#include "due/store_shared.h"
 #include "lab/memory_jobs.h"
 #include "lab/memory_keys.h"
 

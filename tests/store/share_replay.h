@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "due/store.h"
+#include "due/store_shared.h"
 
 struct replay_exchange;
 

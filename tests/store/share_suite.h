@@ -6,6 +6,7 @@
 #ifndef SHARE_SUITE_H
 #define SHARE_SUITE_H
 
+#include "due/store_shared.h"
 #include "store/store_suite.h"
 
 struct share_maker {

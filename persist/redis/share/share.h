@@ -11,6 +11,7 @@
 #ifndef DUE__SHARE_H
 #define DUE__SHARE_H
 
+#include "due/store_shared.h"
 #include "redis/share/scripts.h"
 #include "redis/write/write.h"
 

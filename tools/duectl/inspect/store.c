@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "due/store_shared.h"
+
 #define SHARE_NS DUE_S(5)
 
 due_store *ctl_store_new(const struct ctl_options *options)
