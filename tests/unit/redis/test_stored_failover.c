@@ -12,7 +12,8 @@
 #include "lab/redis/stored_redis_lab.h"
 #include "lab/take.h"
 
-#define JOBS 40
+#define JOBS     40
+#define PATIENCE DUE_S(20) /* with a replica that the machine does not let run */
 
 static struct redis_server replica;
 static struct redis_server second; /* follows the replica once that is the primary */
@@ -70,7 +71,9 @@ static struct lab open_living(struct lines *lines, int wait_replicas)
     struct lab_options o = { .with.on_log = count_lines,
                              .with.on_discard = forget,
                              .with.ctx = lines };
-    due_redis_options r = { .lease_ns = DUE_MS(600), .wait_replicas = wait_replicas };
+    due_redis_options r = { .lease_ns = DUE_MS(600),
+                            .wait_replicas = wait_replicas,
+                            .wait_replicas_ns = PATIENCE };
 
     o.with.store = store_at(url, r);
     return open_with(o, r);
@@ -87,7 +90,9 @@ static void owner_that_is_told(void)
     due_queue *q;
     due_job job;
 
-    o.store = store_at(url, (due_redis_options){ .lease_ns = DUE_S(3600), .wait_replicas = 1 });
+    o.store = store_at(url, (due_redis_options){ .lease_ns = DUE_S(3600),
+                                                 .wait_replicas = 1,
+                                                 .wait_replicas_ns = PATIENCE });
     if (due_open(&q, &o, NULL) != 0)
         _exit(1);
     for (unsigned i = 0; i < JOBS; i++)
@@ -140,7 +145,8 @@ FAILOVER_TEST(stored_failover, is_nothing_to_an_owner_whose_replica_had_everythi
     for (int i = 0; i < JOBS; i++)
         lab_enqueue(&lab, "tea", .at_ns = 1);
     lab_turn_to(&lab, 10);
-    cr_assert_eq(take_leased(lab.q, &job, DUE_S(60), 0), 0);
+    int rc = take_leased(lab.q, &job, DUE_S(60), 0);
+    cr_assert_eq(rc, 0, "%s", due_error_name(rc));
     cr_expect_eq(entries(&replica, "due:{queue}:j"), JOBS);
     cr_assert_eq(redis_replica_start(&second, &replica, NULL), 0);
     fail_over();
