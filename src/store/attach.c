@@ -144,7 +144,8 @@ static int reserve(struct due_queue *q, struct due__commits *c, size_t n)
     return all && due__index_reserve(&c->index, n) ? 0 : DUE_ENOMEM;
 }
 
-/* What holds back topics, before there is a job.  The opening may have used up its own time. */
+/* What holds back topics, before there is a job.  The opening may have used up its own time.  To
+ * who was replaced by then the jobs are another's, as if that one had been first. */
 static int settings_read(struct due_queue *q, struct due__commits *c, bool *lost, due_error *error)
 {
     int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
@@ -153,6 +154,8 @@ static int settings_read(struct due_queue *q, struct due__commits *c, bool *lost
     int rc = due__settings_load(q, c, until, lost);
     if (rc == 0)
         return 0;
+    if (rc == DUE_EFENCED)
+        rc = DUE_EBUSY;
     if (error != NULL)
         snprintf(error->text, sizeof error->text, "pauses and limits cannot be read: %s",
                  due_error_text(rc));

@@ -473,9 +473,10 @@ Test(stored_settings, all_topics_are_those_that_are_yet_to_be_read_too, .timeout
 /* If it cannot be read the queue is not opened, and the store is as it was. */
 Test(stored_settings, an_opening_that_cannot_read_them_fails, .timeout = 60)
 {
-    static const int answers[] = { DUE_EACCES, DUE_ECORRUPT, DUE_EAGAIN };
+    static const int answers[] = { DUE_EACCES, DUE_ECORRUPT, DUE_EAGAIN, DUE_EFENCED };
+    static const int told[] = { DUE_EACCES, DUE_ECORRUPT, DUE_ESTORE, DUE_EBUSY };
 
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         struct shop s = shop_new(IN_MEMORY, as_owner());
         due_error error = { "", "" };
         due_queue *q = NULL;
@@ -485,7 +486,7 @@ Test(stored_settings, an_opening_that_cannot_read_them_fails, .timeout = 60)
         s.store = shop_store(&s);
         fail(&s, MEMORY_TOPICS, MEMORY_ALWAYS, MEMORY_ANSWER, answers[i]);
         due_options o = { DUE_OPTIONS_INIT, .store = s.store, .store_timeout_ns = DUE_MS(20) };
-        cr_expect_eq(due_open(&q, &o, &error), answers[i] == DUE_EAGAIN ? DUE_ESTORE : answers[i]);
+        cr_expect_eq(due_open(&q, &o, &error), told[i]);
         cr_expect_not_null(strstr(error.text, "pauses"), "%s", error.text);
         s.store->verbs->free(s.store);
         shop_open(&s, as_owner());
