@@ -285,7 +285,7 @@ static void told_enqueue(struct ledger *l, unsigned thread, struct content *c, c
                            : !in                   ? KEY_REFUSED
                            : told_in_doubt(answer) ? KEY_UNKNOWN
                            : j == own              ? KEY_NEW
-                                                   : KEY_HAD;
+                                                   : KEY_CHANGED;
     keys_answered(l, call, alone, what, j, id);
 }
 

@@ -211,7 +211,8 @@ void complain(struct ledger *l, const char *what, const struct job *j, const cha
 enum key_answer {
     KEY_NEW,     /* the job @j has it, which has just come in */
     KEY_FREE,    /* nobody has it */
-    KEY_HAD,     /* the job of id @id has it; it was refused, or changed */
+    KEY_CHANGED, /* the job @j has it, which was changed */
+    KEY_HAD,     /* the job of id @id has it */
     KEY_UNKNOWN, /* no answer, or one that says nothing */
     KEY_REFUSED  /* by somebody else: nothing has changed */
 };

@@ -5,7 +5,11 @@
  * then nobody else can have got it, nor can it have been free.
  *
  * A job that somebody has loses its key to one that replaces it.  Where that may have been so, the
- * job is left out from then on.
+ * job is left out from then on.  It may have been so by a call that changes jobs and says that it
+ * has begun one, or not what it has done; or that it has changed one which nobody had seen before
+ * it was asked.  That job may be the one that it began, and another call, which has replaced what
+ * that carries, was told the id first.  Who has changed a job that was there has taken over
+ * nothing, nor has who was refused, or looked.
  */
 #include "ledger_book.h"
 
@@ -92,16 +96,18 @@ bool keys_nameless(struct ledger *l, const struct call *call)
     return false;
 }
 
-/* The key is said to be that of the job @id. */
-static void had(struct ledger *l, const struct call *call, const char *id)
+/* The key is said to be that of the job @id.  Answers whether it may be. */
+static bool had(struct ledger *l, const struct call *call, const char *id)
 {
     struct job *j = book_job(l, id);
     struct job none = { .key = call->key };
 
     if (j == NULL) {
-        if (!keys_nameless(l, call))
+        bool may = keys_nameless(l, call);
+
+        if (!may)
             wrong(l, &none, id);
-        return;
+        return may;
     }
     bool ended = (j->gone && j->gone_line < call->line) || j->closed;
     /* When it was done; or somebody is about to say that he has taken it. */
@@ -110,10 +116,13 @@ static void had(struct ledger *l, const struct call *call, const char *id)
     bool kept = call->number != 0 && j->keep_ns > 0 &&
                 (unsure || (j->gone && call->now_ns - j->keep_ns <= j->done_by_ns));
     bool lost = j->has_key == NOT && j->lost_line < call->line;
-    if (j->key != call->key || (!j->risk && ((ended && !kept) || lost)))
+    if (j->key != call->key || (!j->risk && ((ended && !kept) || lost))) {
         wrong(l, j, id);
-    else if (!kept)
+        return false;
+    }
+    if (!kept)
         keys_seen(l, j, call->line, id);
+    return true;
 }
 
 /* A take that was in doubt may have had it before, and its key is kept from then on. */
@@ -147,26 +156,38 @@ static void check_kept(struct ledger *l, const struct call *call, const char *id
             wrong(l, it, id);
 }
 
+/* May the call have begun a job that has the key? */
+static bool may_have_begun(const struct call *call, enum key_answer what, const struct job *j)
+{
+    bool before = j != NULL && j->born_line != 0 && j->born_line < call->line;
+
+    return call->changes &&
+           (what == KEY_NEW || what == KEY_UNKNOWN || (what == KEY_CHANGED && !before));
+}
+
 void keys_answered(struct ledger *l, const struct call *call, bool alone, enum key_answer what,
                    const struct job *j, const char *id)
 {
-    bool other = what == KEY_NEW || what == KEY_FREE;
+    bool says = what == KEY_NEW || what == KEY_FREE; /* whose it is: nobody's else */
+    bool begun = may_have_begun(call, what, j);
     struct job *it;
 
+    if (what == KEY_CHANGED || what == KEY_HAD)
+        says = had(l, call, id);
     if (what == KEY_HAD)
-        had(l, call, id);
+        j = book_job(l, id);
     if (what == KEY_NEW)
         check_kept(l, call, id);
-    if (what == KEY_HAD || what == KEY_REFUSED)
+    if (what == KEY_REFUSED)
         return;
     for (it = next(l, l->keys[call->key].first); it != NULL; it = next(l, it->of_key)) {
-        if (it != j && it->gone && it->gone_line > call->line && call->changes)
+        if (it != j && it->gone && it->gone_line > call->line && begun)
             it->done_ns = INT64_MIN; /* it may have lost it before it was done */
         if (it == j || it->gone || it->closed)
             continue;
-        if (call->changes)
+        if (begun)
             taken_over(l, it, call, alone && what == KEY_NEW && !l->async, call->answer_ns);
-        if (alone && other && it->has_key == SURE && !it->risk && it->born_line != 0 &&
+        if (alone && says && it->has_key == SURE && !it->risk && it->born_line != 0 &&
             it->born_line < call->line)
             it->usurped = l->lines;
     }

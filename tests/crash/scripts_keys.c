@@ -6,6 +6,16 @@
     "1 1 enqueue? 1 5 0 0 7 refuse 300\n1 2 enqueue! 1 DUE_OK id1\n" HELD SAYS( \
         "ack", "DUE_OK") "3 400 flush?\n3 401 flush! DUE_OK\n"
 
+/* Job 1 was out and waits again, while 2 has taken its key over and 3 has replaced what 2 carries;
+ * whoever has enqueued 3 is told first. */
+#define GIVEN_BACK "2 8 nack? id1 1\n2 8 nack! id1 DUE_OK\n"
+#define TOLD_FIRST(between)                                                 \
+    KEEPS("1", "5", "refuse", "id1")                                        \
+    "3 3 enqueue? 2 50 0 0 7 replace 5000\n" HAS("1", "id1") between KEEPS( \
+        "3", "60", "replace",                                               \
+        "id2") "3 9 enqueue! 2 DUE_OK id2\n"                                \
+               "2 10 cancel? id2\n2 10 cancel! id2 DUE_OK\n" KEEPS("4", "70", "refuse", "id4")
+
 const struct script key_scripts[] = {
     /* Unique keys: refused. */
     { "refused for one that lives",
@@ -235,6 +245,39 @@ const struct script key_scripts[] = {
       "",
       ASYNC,
       { .told = 1, .handed = 1, .keys = 1 } },
+    { "its key is taken over by one whose id is first told to who has changed that",
+      TOLD_FIRST(GIVEN_BACK),
+      OUT_1("2000") OUT("4", "id4", "2000"),
+      0,
+      { .told = 4, .handed = 3 } },
+    { "so it is, and as it was done then its key is not kept",
+      TOLD_FIRST(SAYS("ack", "DUE_OK")),
+      OUT("4", "id4", "2000"),
+      0,
+      { .told = 4, .handed = 2 } },
+    { "another one is changed that was there before, and both come",
+      KEYED("1", "5") KEYED("2", "5") HAS("1", "id1")
+          GIVEN_BACK ADD("3", "60", "replace", "DUE_OK id2"),
+      OUT_1("2000") OUT("3", "id2", "2001"),
+      0,
+      { .told = 3, .handed = 3, .keys = 3 } },
+    { "who would replace is refused for another one, and both come",
+      KEYED("1", "5") KEYED("2", "5") HAS("1", "id1")
+          GIVEN_BACK ADD("3", "60", "replace", "DUE_EEXIST id2"),
+      OUT_1("2000") OUT("2", "id2", "2001"),
+      0,
+      { .told = 2, .handed = 3, .keys = 3 } },
+    { "another one is said to have it, and both come",
+      KEYED("1", "5") "3 1 enqueue? 2 6 0 0 7 refuse\n3 2 enqueue! 2 DUE_EINDOUBT id2\n",
+      FIND("DUE_OK id2") OUT_1("2000") OUT("2", "id2", "2000"),
+      0,
+      { .told = 1, .handed = 2, .keys = 3 } },
+    { "another one is said to have it, and the first is gone by then",
+      KEYED("1", "5") SAYS("cancel", "DUE_OK") "3 7 enqueue? 2 6 0 0 7 refuse\n"
+                                               "3 8 enqueue! 2 DUE_EINDOUBT id2\n",
+      FIND("DUE_OK id2") OUT("2", "id2", "2000"),
+      0,
+      { .told = 1, .handed = 1 } },
     { "one that was told no id is replaced",
       "3 1 enqueue? 1 5 0 0 7 refuse\n" ADD("2", "5", "replace", "DUE_OK id1"),
       OUT("2", "id1", "2000"),
