@@ -72,7 +72,7 @@ void books_life(void)
     memset(callers, 0, sizeof callers);
     for (uint64_t i = 1; (b = books_job(i)) != NULL; i++) {
         rounds_life(b);
-        b->calls = b->lent = 0;
+        b->calls = b->looks = b->lent = 0;
         b->revoked_event = 0; /* the mark is not stored */
         b->rule.running = b->rule.counted = false;
         deaths_life(b);
@@ -177,6 +177,8 @@ void books_looks_at(unsigned thread, struct book *b)
     if (c->replaced || stored())
         return;
     c->alone = b->calls++ == 0;
+    b->looks++;
+    c->looks = true;
     c->job = b;
     c->serial = b->serial;
 }
@@ -241,6 +243,7 @@ void books_return(unsigned thread, int rc)
     rules_event();
     if (c->job != NULL) {
         c->job->calls--;
+        c->job->looks = (uint8_t)(c->job->looks - c->looks);
         c->job->returned = rules_event();
     }
     for (unsigned i = 0; i < c->n_others; i++) {
@@ -302,7 +305,7 @@ void books_busy(unsigned thread)
 }
 
 /* Has it been in the queue all the while, dead or alive?  Nobody else may have had it out but who
- * kicks it. */
+ * kicks it, or reads or updates it. */
 void books_unknown(unsigned thread)
 {
     const struct caller *c = books_caller(thread);
@@ -312,7 +315,7 @@ void books_unknown(unsigned thread)
         plan_has(plan, KIND_CROWDS) || deaths_kicking())
         return;
     if (b->told && b->told_event < c->rule.begun && !b->gone && !b->revoked && !b->keyed &&
-        b->calls == b->death.kicks && !rounds_repeats(b))
+        b->calls == b->death.kicks + b->looks && !rounds_repeats(b))
         machine_fail("job %llu is there, and said not to be", number_of(b));
 }
 

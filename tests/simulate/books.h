@@ -45,7 +45,8 @@ struct book {
     uint64_t shown_number; /* of its bytes */
     bool ending;           /* it repeats, and a handler cancels it, at whatever time */
     bool revoked;          /* cancelled while somebody had it: it leaves when he gives it back */
-    uint8_t calls;         /* under way that name it */
+    uint8_t calls;         /* under way that name it, */
+    uint8_t looks;         /* of these: that leave it where it is */
     uint8_t lent;          /* to so many, who have its bytes */
     uint64_t revoked_event;
     uint64_t returned; /* event in which a call that names it was last answered */
@@ -75,6 +76,7 @@ struct caller {
     int64_t timeout_ns;
     int64_t lease_ns;                 /* for which it takes jobs; DUE_FOREVER: for good */
     struct book *job;                 /* that is named; or NULL */
+    bool looks;                       /* and stays where it is */
     struct book *others[BOOKS_NAMED]; /* that are named too */
     unsigned n_others;
     uint32_t serial;

@@ -5,6 +5,7 @@
 #include "due/workers.h"
 #include "history.h"
 #include "plan.h"
+#include "settings.h"
 
 #define CLIENT_KNOWN 24u /* jobs that a thread remembers */
 
@@ -135,9 +136,14 @@ void client_kick_one(struct client *c);
 int client_kick_all(struct client *c); /* each that is listed; answers how many */
 void client_look(struct client *c);
 void client_measure(struct client *c);
+void client_flush(struct client *c);
+
+/* ---- client_topics.c ---- */
+
 void client_pause(struct client *c);
 void client_limit(struct client *c);
-void client_flush(struct client *c);
+/* The topic, -1: all, is paused (1), resumed (0) or limited to @value; answers as the call does. */
+int client_hold_back(struct client *c, enum setting what, int topic, unsigned value);
 
 /* ---- client_batch.c ---- */
 

@@ -96,7 +96,19 @@ void client_end_rounds(struct client *c)
             client_end(c, b);
 }
 
-/* Of a job that somebody has on a lease it would not be known which one it has marked. */
+/* May somebody have a job for longer than a call takes it out?  Of such a one it would not be known
+ * that a cancel by its key has marked it. */
+static bool may_be_had(const struct plan *p)
+{
+    static const enum plan_kind by[] = { KIND_RESERVE, KIND_STORED, KIND_ATTEMPTS, KIND_EXPIRY,
+                                         KIND_LARGE,   KIND_CLEARS, KIND_CROWDS };
+
+    for (size_t i = 0; i < sizeof by / sizeof by[0]; i++)
+        if (plan_has(p, by[i]))
+            return true;
+    return false;
+}
+
 void client_cancel_key(struct client *c)
 {
     char name[16];
@@ -105,7 +117,7 @@ void client_cancel_key(struct client *c)
     due_job job = { .queue = NULL };
     int n = snprintf(name, sizeof name, "key-%u", key);
 
-    if (plan_has(c->program->plan, KIND_RESERVE) || plan_has(c->program->plan, KIND_STORED))
+    if (may_be_had(c->program->plan))
         return;
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     int rc = due_cancel_key(c->program->q, name, (size_t)n, &job);
@@ -397,29 +409,4 @@ void client_flush(struct client *c)
     int rc = due_flush(c->program->q, timeout_ns);
     books_return(c->thread, rc == DUE_ETIMEDOUT ? 0 : rc);
     history_tell(c->thread, "flush! %s", due_error_name(rc));
-}
-
-void client_limit(struct client *c)
-{
-    int n = (int)model_below(&c->random, PLAN_TOPICS);
-    unsigned limit = (unsigned)model_below(&c->random, 5);
-
-    history_note(c->thread, "limit? %d %u", n, limit);
-    rules_limit_begins(n, limit);
-    int rc = due_topic_limit(c->program->q, c->program->topic[n], limit);
-    rules_limit_ends(n, limit, rc == 0);
-    history_note(c->thread, "limit! %s", due_error_name(rc));
-}
-
-void client_pause(struct client *c)
-{
-    int n = (int)model_below(&c->random, PLAN_TOPICS);
-    int topic = c->program->topic[n];
-    bool pause = model_below(&c->random, 2) == 0;
-
-    history_note(c->thread, "%s? %d", pause ? "pause" : "resume", topic);
-    rules_pause_begins(n);
-    int rc = pause ? due_pause(c->program->q, topic) : due_resume(c->program->q, topic);
-    rules_pause_ends(n, pause && rc == 0);
-    history_note(c->thread, "%s! %s", pause ? "pause" : "resume", due_error_name(rc));
 }

@@ -75,8 +75,8 @@ static void taken(struct client *c, struct book *b, due_job *job)
 }
 
 /* Who does not wait for the store is in doubt only of what he began before somebody else came to
- * own it, or a close cut it off, and out of time only if it may be away.  What he has begun to take
- * goes on by itself. */
+ * own it, or a close cut it off, and out of time only if it may be away, as which it is not taken
+ * if it is slow.  What he has begun to take goes on by itself. */
 static int polled(const struct client *c, int64_t timeout_ns, int rc)
 {
     const struct plan *p = c->program->plan;
@@ -86,7 +86,7 @@ static int polled(const struct client *c, int64_t timeout_ns, int rc)
     if (timeout_ns != 0 || !plan_has(p, KIND_STORED))
         return rc;
     bool cut_off = plan_has(p, KIND_STANDBY) || plan_has(p, KIND_DISCARD);
-    if ((rc == DUE_EINDOUBT && !cut_off) || (rc == DUE_ETIMEDOUT && !away))
+    if ((rc == DUE_EINDOUBT && !cut_off) || ((rc == DUE_ETIMEDOUT || rc == DUE_ESTORE) && !away))
         machine_fail("thread %u: a poll is answered with %s", c->thread, due_error_name(rc));
     return rc;
 }

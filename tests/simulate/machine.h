@@ -76,6 +76,7 @@ enum machine_plant {
     PLANT_NO_FENCE,          /* it takes batches of a program that was replaced */
     PLANT_EARLY_TAKEOVER,    /* it replaces a program before its lease is over */
     PLANT_OTHER_NAME,        /* queues of two names have the same jobs there */
+    PLANT_NO_SETTINGS,       /* it shows nothing of what holds back topics */
     PLANTS
 };
 

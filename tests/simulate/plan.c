@@ -49,10 +49,12 @@ static const uint64_t themes[] = {
     BIT(MANUAL) | BIT(DISCARD) | BIT(FREES),
     BIT(WORKERS) | BIT(DISCARD) | BIT(FREES),
     BIT(STORED) | BIT(DISCARD) | BIT(LATENCY) | BIT(REPEATS),
+    BIT(STORED) | BIT(LATENCY) | BIT(REPEATS) | BIT(LOSSES),
     BIT(STORED) | BIT(LOSSES) | BIT(DOUBT) | BIT(AWAY) | BIT(LATENCY) | BIT(REPEATS),
     BIT(STORED) | BIT(KILLS) | BIT(FULL) | BIT(LATENCY) | BIT(LOSSES),
     BIT(STORED) | BIT(ASYNC) | BIT(AWAY) | BIT(LOSSES) | BIT(FLUSHES),
     BIT(STORED) | BIT(STANDBY) | BIT(STOPS) | BIT(LATENCY) | BIT(POLLS),
+    BIT(STORED) | BIT(PAUSES) | BIT(LIMITS) | BIT(RELIMITS) | BIT(KILLS),
     BIT(KEYS) | BIT(POLICIES) | BIT(RETAIN),
     BIT(LIMITS) | BIT(GROUPS) | BIT(RELIMITS) | BIT(TOPICS),
     BIT(BURY) | BIT(ATTEMPTS) | BIT(EXPIRY) | BIT(KICKS) | BIT(CROWDS),
@@ -81,6 +83,8 @@ static uint64_t draw_kinds(uint64_t *random)
         if (model_below(random, 6 * (uint64_t)every[k]) < of_six || every[k] == 1)
             on |= UINT64_C(1) << k;
     }
+    if (model_below(random, 6) == 0) /* then the library takes shorter ways */
+        on &= ~BIT(RESERVE);
     return on;
 }
 
@@ -159,7 +163,6 @@ static void exclude(struct plan *p)
         leave_out(p, KIND_ATTEMPTS);
         leave_out(p, KIND_EXPIRY);
         leave_out(p, KIND_ROUNDS);
-        leave_out(p, KIND_RELIMITS);
         if (plan_has(p, KIND_MANUAL)) /* each has a clock of its own */
             leave_out(p, KIND_RETAIN);
     }
@@ -249,6 +252,14 @@ static unsigned per_mille(const struct plan *p, enum plan_kind kind, uint64_t dr
     return plan_has(p, kind) ? (unsigned)drawn : 0;
 }
 
+/* Half of the stores do. */
+static bool keeps_settings(const struct plan *p, uint64_t *random)
+{
+    bool any = plan_has(p, KIND_PAUSES) || plan_has(p, KIND_LIMITS);
+
+    return model_below(random, 2) == 0 && any && plan_has(p, KIND_STORED);
+}
+
 static void draw_store(struct plan *p, uint64_t *random)
 {
     unsigned *faults = p->store_faults;
@@ -259,6 +270,7 @@ static void draw_store(struct plan *p, uint64_t *random)
     p->store_timeout_ns = (int64_t)PICK(random, 1000000, 20000000, 5000000000);
     p->unsettled_max = PICK(random, 1, 5, 100000);
     p->batch_changes = PICK(random, 1, 2, 5, 256);
+    p->page_max = plan_has(p, KIND_REPEATS) ? PICK(random, 1, 2, 10, SIZE_MAX) : SIZE_MAX;
     p->confirm = plan_has(p, KIND_ASYNC) ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC;
     faults[MEMORY_AWAY] = per_mille(p, KIND_AWAY, PICK(random, 5, 50, 300));
     faults[MEMORY_DOUBT_NOT] = per_mille(p, KIND_DOUBT, PICK(random, 5, 50, 300));
@@ -267,6 +279,8 @@ static void draw_store(struct plan *p, uint64_t *random)
     faults[MEMORY_LOSE] = per_mille(p, KIND_LOSSES, PICK(random, 2, 20));
     faults[MEMORY_REPEAT] = per_mille(p, KIND_REPEATS, PICK(random, 50, 300));
     p->lives += p->lives == 1 && plan_has(p, KIND_DISCARD); /* all is taken out in the last one */
+    p->put_again = plan_has(p, KIND_REPEATS) && model_below(random, 2) == 0;
+    p->settings = keeps_settings(p, random);
     if (!plan_has(p, KIND_STORED))
         p->lives = 1;
     if (!plan_has(p, KIND_LATENCY))
@@ -342,6 +356,7 @@ void plan_draw_second(struct plan *second, const struct plan *p)
     second->threads = 1 + (unsigned)model_below(&random, p->threads);
     if (!plan_has(second, KIND_STORED))
         second->lives = 1;
+    second->settings = keeps_settings(second, &random);
     if (second->clock != DUE_CLOCK_REALTIME) /* that is set does not concern it */
         second->machine.clock_step_max_ns = 0;
 }

@@ -56,7 +56,7 @@
     X(DOUBT, "doubt", 4, "its answer does not come")                          \
     X(FULL, "full", 6, "it takes removals only")                              \
     X(LOSSES, "losses", 6, "it loses what it had confirmed")                  \
-    X(REPEATS, "repeats", 4, "it shows jobs again while it is read")          \
+    X(REPEATS, "repeats", 4, "it shows jobs again, and few at a time")        \
     X(MEMORY, "memory", 4, "allocations fail")                                \
     X(SYSTEM, "system", 5, "threads and descriptors are refused")             \
     X(STANDBY, "standby", 4, "two programs want the stored queue")            \
@@ -83,6 +83,7 @@ enum plan_kind {
 #undef PLAN_ENUM
         KINDS
 };
+_Static_assert(KINDS <= 64, "each kind is a bit");
 
 /* Left out by hand. */
 struct plan_wishes {
@@ -102,6 +103,7 @@ struct plan_wishes {
 #define PLAN_KEYS        8u
 #define PLAN_GROUPS      3u
 #define PLAN_RETRIES     6u /* policies; the first is none */
+#define PLAN_LIMITS      5u /* of a topic: 0 is none */
 
 enum plan_close { CLOSE_QUIET, CLOSE_DISCARD, CLOSE_DRAIN };
 
@@ -138,6 +140,9 @@ struct plan {
     int64_t latency_ns;
     size_t unsettled_max;
     size_t batch_changes;
+    size_t page_max;                      /* jobs that it shows at a time */
+    bool put_again;                       /* its owners write everything again, to be sure */
+    bool settings;                        /* it keeps pauses and limits */
     unsigned store_faults[MEMORY_FAULTS]; /* of 1,000 calls */
     unsigned seats;                       /* programs that want the queue at once */
     int64_t owner_lease_ns;               /* of several */

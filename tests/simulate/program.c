@@ -9,7 +9,9 @@
 #include "history.h"
 #include "machine.h"
 #include "pool.h"
+#include "queue/limit.h"
 #include "queue/queue.h"
+#include "settings.h"
 #include "store.h"
 
 const char *const program_names[PLAN_QUEUES] = { "simulated", "another" };
@@ -66,15 +68,50 @@ static void add_topics(struct program *p)
     }
 }
 
+/* May the same call be answered otherwise later? */
+static bool is_passing(int rc)
+{
+    return rc == DUE_ENOMEM || rc == DUE_ETIMEDOUT || rc == DUE_EINDOUBT || rc == DUE_ENOSPC ||
+           rc == DUE_ESTORE;
+}
+
+/* It is as said, or (false) the store does not take that in so many tries. */
+static bool hold_back(struct program *p, enum setting what, int topic, unsigned value,
+                      unsigned tries)
+{
+    int rc = client_hold_back(&p->own, what, topic, value);
+
+    while (is_passing(rc) && (!settings_stored() || --tries > 0)) {
+        machine_sleep(DUE_MS(20)); /* what cannot be read for want of memory is tried again, too */
+        rc = client_hold_back(&p->own, what, topic, value);
+    }
+    return rc == 0;
+}
+
+/* What is stored of it stays so, half of the times. */
 static void set_limits(struct program *p)
 {
-    for (int i = 0; i < (int)PLAN_TOPICS && p->plan->limit > 0; i++) {
-        int rc;
+    for (int i = 0; i < (int)PLAN_TOPICS && p->plan->limit > 0; i++)
+        if (!settings_stored() || settings_must_be(SETTING_LIMIT, i, 0) || machine_below(2) == 0)
+            hold_back(p, SETTING_LIMIT, i, p->plan->limit, 3);
+}
 
-        while ((rc = due_topic_limit(p->q, p->topic[i], p->plan->limit)) == DUE_ENOMEM)
-            ;
-        if (rc != 0)
-            machine_fail("due_topic_limit: %s", due_error_name(rc));
+/* What the queue goes by, without its lock: nobody changes it now. */
+static bool is_paused(const struct program *p, int topic, size_t *limit)
+{
+    const struct due__topic *t = due__topic_at(p->q, (uint32_t)p->topic[topic]);
+
+    *limit = t->limiter != NULL ? t->limiter->limit : 0;
+    return t->paused;
+}
+
+static void check_settings(const struct program *p)
+{
+    for (int i = 0; i < (int)PLAN_TOPICS; i++) {
+        size_t limit;
+        bool paused = is_paused(p, i, &limit);
+
+        settings_opened(i, paused, limit);
     }
 }
 
@@ -144,20 +181,16 @@ static void open_queue(struct program *p)
     machine_plenty(false);
     history_note(p->own.thread, "open");
     add_topics(p);
+    check_settings(p);
     set_limits(p);
     set_retries(p);
 }
 
 /* ---- Closing ---- */
 
-static void resume(struct program *p)
+static bool resume(struct program *p, unsigned tries)
 {
-    for (int i = 0; i < (int)PLAN_TOPICS; i++)
-        rules_pause_begins(i);
-    if (due_resume(p->q, DUE_ALL_TOPICS) != 0)
-        machine_fail("due_resume fails");
-    for (int i = 0; i < (int)PLAN_TOPICS; i++)
-        rules_pause_ends(i, false);
+    return hold_back(p, SETTING_PAUSE, -1, 0, tries);
 }
 
 static struct due_stats look(const struct program *p)
@@ -303,7 +336,8 @@ static void check_stats(const struct program *p)
 bool program_orderly(const struct plan *p)
 {
     return p->order == DUE_ORDER_DEADLINE && p->machine.clock_step_max_ns == 0 &&
-           !plan_has(p, KIND_RESERVE) && p->limit == 0 && !plan_has(p, KIND_GROUPS);
+           !plan_has(p, KIND_RESERVE) && !plan_has(p, KIND_WORKERS) && p->limit == 0 &&
+           !plan_has(p, KIND_GROUPS);
 }
 
 static void flush(struct program *p)
@@ -332,6 +366,31 @@ static bool is_clearing_away(const struct program *p)
     return books_inside() > 0 || look(p).waiting > 0;
 }
 
+/* Does the store have what the queue goes by? */
+static bool settings_there(const struct program *p)
+{
+    bool all = true;
+
+    for (int i = 0; i < (int)PLAN_TOPICS; i++) {
+        size_t limit;
+        int64_t stored;
+        bool paused = is_paused(p, i, &limit);
+
+        all &= store_paused(due_topic_name(p->q, p->topic[i]), &stored) == paused &&
+               (uint64_t)stored == limit;
+    }
+    return all;
+}
+
+/* After a loss it is told again. */
+static void check_settings_there(const struct program *p)
+{
+    for (int i = 0; i < 20 && !settings_there(p); i++)
+        machine_sleep(DUE_S(1));
+    if (!settings_there(p))
+        machine_fail("the store has other pauses or limits than the queue");
+}
+
 static void take_all_out(struct program *p)
 {
     bool stored = plan_has(p->plan, KIND_STORED);
@@ -346,7 +405,8 @@ static void take_all_out(struct program *p)
         history_life(false, program_orderly(p->plan));
     }
     p->own.random = p->plan->seed;
-    resume(p);
+    if (!resume(p, 2000)) /* whoever is to send may be held back for long */
+        machine_fail("all is well, and topics cannot be resumed");
     client_end_rounds(&p->own);
     do {
         take_waiting_out(p);
@@ -358,6 +418,8 @@ static void take_all_out(struct program *p)
         /* After a loss the queue reads everything once more, to drop what it does not know. */
         for (int i = 0; i < 20 && store_jobs() > 0; i++)
             machine_sleep(DUE_S(1));
+        if (settings_stored())
+            check_settings_there(p);
     }
     for (int i = 0; i < 20 && is_clearing_away(p); i++)
         machine_sleep(DUE_MS(1));
@@ -437,13 +499,13 @@ static void use_and_close(struct program *p)
     start_clients(p);
     if (how != CLOSE_QUIET) {
         machine_sleep(p->plan->open_ns);
-        resume(p);
+        if (!settings_stored() || machine_below(4) == 0) /* else the next life has what there is */
+            resume(p, 1);
         close_queue(p, how == CLOSE_DRAIN ? DUE_CLOSE_DRAIN : DUE_CLOSE_DISCARD);
     }
     if (!freed_at_once(p))
         join_clients(p);
-    if (how == CLOSE_QUIET && machine_below(2) == 0) {
-        resume(p);
+    if (how == CLOSE_QUIET && machine_below(2) == 0 && resume(p, 10)) {
         if (p->pool != NULL)
             client_end_rounds(&p->own);
         pool_drain(p);

@@ -6,6 +6,7 @@
 
 #include "books.h"
 #include "machine.h"
+#include "settings.h"
 #include "store.h"
 #include "world.h"
 
@@ -25,6 +26,7 @@ struct limit {
     unsigned changes; /* so often it was changed */
     unsigned calls;   /* that do so, under way */
     bool overlap;     /* two of them were so at a time */
+    uint64_t had;     /* event since which it has had one; 0: perhaps never */
 };
 
 /* Likewise. */
@@ -62,7 +64,30 @@ void rules_begin(const struct plan *p)
     plan = p;
     events = 0;
     first = NULL;
+    settings_begin(p);
     rules_life();
+}
+
+/* A queue that is opened goes by the limits that are stored from its first job on. */
+static void limits_life(int topic)
+{
+    struct limit *l = &limits[topic];
+    struct book *b;
+
+    *l = (struct limit){ .least = UINT_MAX, .most = UINT_MAX, .changes = l->changes + 1 };
+    if (!settings_stored())
+        return;
+    l->most = 0;
+    for (unsigned i = 0; i < PLAN_LIMITS; i++) {
+        if (!settings_may_be(SETTING_LIMIT, topic, i))
+            continue;
+        l->least = limit_of(i) < l->least ? limit_of(i) : l->least;
+        l->most = limit_of(i) > l->most ? limit_of(i) : l->most;
+    }
+    l->had = settings_may_be(SETTING_LIMIT, topic, 0) ? 0 : ++events;
+    for (uint64_t i = 1; (b = books_job(i)) != NULL; i++)
+        if (b->topic == topic)
+            b->rule.since = l->changes;
 }
 
 void rules_life(void)
@@ -72,10 +97,12 @@ void rules_life(void)
     memset(turns, 0, sizeof turns);
     memset(running, 0, sizeof running);
     memset(counted, 0, sizeof counted);
-    for (int i = 0; i < (int)PLAN_TOPICS; i++)
-        limits[i] = (struct limit){ .least = limit_of(plan->limit),
-                                    .most = limit_of(plan->limit),
-                                    .changes = limits[i].changes + 1 };
+    settings_life();
+    for (int i = 0; i < (int)PLAN_TOPICS; i++) {
+        limits_life(i);
+        if (settings_stored() && settings_must_be(SETTING_PAUSE, i, 1))
+            pauses[i].since = ++events;
+    }
 }
 
 uint64_t rules_event(void)
@@ -195,13 +222,9 @@ void rules_pause_begins(int topic)
     p->since = 0;
 }
 
-/* With a store it may be on its way out since before. */
 void rules_pause_ends(int topic, bool paused)
 {
     struct pause *p = &pauses[topic];
-
-    if (plan_has(plan, KIND_STORED))
-        return;
     bool sure = --p->calls == 0 && paused && !p->overlap;
 
     p->since = sure ? ++events : 0;
@@ -215,7 +238,8 @@ static void change(unsigned of[PLAN_TOPICS][PLAN_GROUPS + 1], const struct book 
     unsigned *all = &of[b->topic][0];
     unsigned *group = &of[b->topic][b->rule.group];
 
-    *all = (unsigned)((int)*all + by);
+    if (of == counted || b->rule.limited)
+        *all = (unsigned)((int)*all + by);
     if (b->rule.group != 0)
         *group = (unsigned)((int)*group + by);
 }
@@ -240,8 +264,9 @@ void rules_limit_ends(int topic, unsigned limit, bool done)
 {
     struct limit *l = &limits[topic];
 
-    l->calls -= l->calls > 0;
-    if (l->calls > 0)
+    if (done && limit > 0 && l->had == 0)
+        l->had = ++events;
+    if (--l->calls > 0)
         return;
     if (done && !l->overlap) {
         l->least = l->most = limit_of(limit);
@@ -272,8 +297,10 @@ static void check_limits(struct book *b, const struct rule_call *c, int64_t now_
      * takes for good has ended. */
     bool sure = !b->keyed && !rounds_repeats(b) && b->calls == 0 && !b->revoked &&
                 now_ns < c->lease_until_ns && !deaths_mortal(b);
-    if (!f->running && sure)
+    if (!f->running && sure) {
+        f->limited = limits[b->topic].had != 0 && limits[b->topic].had < c->begun;
         change(running, b, 1);
+    }
     f->counted = true;
     f->running |= sure;
     if (running[b->topic][0] > limits[b->topic].most && some_since(b->topic))
@@ -286,8 +313,9 @@ static void check_limits(struct book *b, const struct rule_call *c, int64_t now_
 void rules_handed(struct book *b, const struct rule_call *c, const due_job *job, int64_t now_ns)
 {
     uint64_t paused = pauses[b->topic].since;
+    bool polled = plan_has(plan, KIND_STORED) && plan_has(plan, KIND_POLLS);
 
-    if (paused != 0 && c->begun > paused)
+    if (paused != 0 && c->begun > paused && !polled) /* else an earlier call may have taken it */
         machine_fail("a job of a topic comes that is paused");
     turns[b->topic].passed = 0;
     check_order(b, c, job);

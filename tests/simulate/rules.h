@@ -6,7 +6,9 @@
  *           It may have been in somebody's hand meanwhile: so not if it was reserved before, or
  *           looked at meanwhile, and not where calls give back what they have taken because there
  *           is no memory.
- *   Pauses  A call that began when a topic was paused gets none of its jobs until it is resumed.
+ *   Pauses  A call that began when a topic was paused gets none of its jobs until it is resumed;
+ *           also in a later life, if the store keeps that.  But of a stored queue a poll may get
+ *           what an earlier one has begun to take.
  *   Limits  A job runs from its hand-over until somebody says that it has ended: of a topic with a
  *           limit no more than so many run at a time, of a group one.  If the limit was changed
  *           that is so as soon as one of them came in after that.
@@ -35,6 +37,7 @@ struct rule_facts {
     int group;       /* 0: none */
     unsigned since;  /* so often its topic's limit had been changed when it was asked for */
     bool running;    /* surely: handed out, and nobody has asked for its end */
+    bool limited;    /* so by a call that began when its topic had had a limit: it counts */
     bool counted;    /* perhaps: nobody has been told of its end */
 };
 

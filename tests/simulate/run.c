@@ -320,8 +320,8 @@ static void begin(const struct plan *p, bool print)
             programs[i][k] = program_of(i, k, DUE_S(1));
     for (unsigned k = 0; k < queues; k++) {
         look_at(&programs[0][k]);
-        begin_judging(subject);
         store_begin(subject->plan, taken_over);
+        begin_judging(subject);
     }
     machine.idle = idle;
     machine.stepped = stepped;

@@ -17,6 +17,7 @@ static const char *const names[PLANTS] = {
     [PLANT_NO_FENCE] = "no fence",
     [PLANT_EARLY_TAKEOVER] = "an early takeover",
     [PLANT_OTHER_NAME] = "another queue's jobs",
+    [PLANT_NO_SETTINGS] = "forgotten pauses",
 };
 
 static bool find(enum machine_plant plant)

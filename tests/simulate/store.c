@@ -55,6 +55,20 @@ static void travel(struct slow *s, int64_t until_ns)
     }
 }
 
+/* Whoever wants the jobs may have them before it has answered. */
+static void linger(struct slow *s, int64_t until_ns)
+{
+    bool may = plan_has(plan, KIND_LATENCY) && plan_has(plan, KIND_STANDBY) && !mended;
+
+    if (!may || machine_below(4) != 0)
+        return;
+    int64_t end_ns = machine.now_ns + (int64_t)machine_below(3 * (uint64_t)plan->owner_lease_ns);
+    while (machine.now_ns < end_ns && machine.now_ns < until_ns && !s->interrupted) {
+        memory_empty();
+        machine_park(s, end_ns < until_ns ? end_ns : until_ns, -1);
+    }
+}
+
 /* What is lost while it is still read nobody else has: so not then. */
 static void lose(const struct slow *s)
 {
@@ -152,6 +166,28 @@ static int slow_send(due_store *store, uint64_t number, int64_t until_ns)
     return rc;
 }
 
+/* So many are shown, where about @max were asked for. */
+static size_t page(size_t max)
+{
+    return max < plan->page_max ? max : plan->page_max;
+}
+
+/* What is to be shown, and to whom. */
+struct showing {
+    due_store_visit *visit;
+    void *ctx;
+};
+
+/* It may be shown more than once in one page, too. */
+static int show(void *ctx, const due_record *r)
+{
+    const struct showing *it = ctx;
+    bool twice = plan_has(plan, KIND_REPEATS) && !mended && machine_below(8) == 0;
+    int rc = it->visit(it->ctx, r);
+
+    return rc == 0 && twice ? it->visit(it->ctx, r) : rc;
+}
+
 static int slow_load(due_store *store, int rewind, size_t max, due_store_visit *visit, void *ctx,
                      int64_t until_ns)
 {
@@ -159,7 +195,8 @@ static int slow_load(due_store *store, int rewind, size_t max, due_store_visit *
 
     if (rewind && s->reading)
         machine_fail("the store: a load that goes on is begun anew");
-    int rc = s->inner->verbs->load(s->inner, rewind, max, visit, ctx, until_ns);
+    struct showing it = { .visit = visit, .ctx = ctx };
+    int rc = s->inner->verbs->load(s->inner, rewind, page(max), show, &it, until_ns);
     s->reading = rc == 1 || rc == DUE_EAGAIN;
     s->read_jobs |= rc == 0;
     return end(s, rc, until_ns);
@@ -178,15 +215,25 @@ static int slow_keys(due_store *store, int rewind, size_t max, due_store_visit_k
 {
     struct slow *s = begin(store, until_ns);
 
-    int rc = s->inner->verbs->keys(s->inner, rewind, max, visit, ctx, until_ns);
+    int rc = s->inner->verbs->keys(s->inner, rewind, page(max), visit, ctx, until_ns);
     s->read_keys |= rc == 0;
     return end(s, rc, until_ns);
+}
+
+static int slow_topics(due_store *store, due_store_visit_topic *visit, void *ctx, int64_t until_ns)
+{
+    struct slow *s = begin(store, until_ns);
+
+    if (plan->machine.plant == PLANT_NO_SETTINGS)
+        return end(s, 0, until_ns);
+    return end(s, s->inner->verbs->topics(s->inner, visit, ctx, until_ns), until_ns);
 }
 
 static int slow_renew(due_store *store, int64_t *held_ns, int64_t until_ns)
 {
     struct slow *s = begin(store, until_ns);
 
+    linger(s, until_ns);
     return end(s, s->inner->verbs->renew(s->inner, held_ns, until_ns), until_ns);
 }
 
@@ -232,22 +279,17 @@ static void slow_free(due_store *store)
     memory_free(s);
 }
 
-static const struct due_store_verbs verbs = {
-    .size = sizeof(struct due_store_verbs),
-    .open = slow_open,
-    .ready = slow_ready,
-    .commit = slow_commit,
-    .prepare = slow_prepare,
-    .send = slow_send,
-    .load = slow_load,
-    .find = slow_find,
-    .keys = slow_keys,
-    .renew = slow_renew,
-    .close = slow_close,
-    .interrupt = slow_interrupt,
-    .stats = slow_stats,
-    .free = slow_free,
-};
+/* With topics(), or without. */
+#define VERBS(its)                                                                            \
+    {                                                                                         \
+        .size = sizeof(struct due_store_verbs), .open = slow_open, .ready = slow_ready,       \
+        .commit = slow_commit, .prepare = slow_prepare, .send = slow_send, .load = slow_load, \
+        .find = slow_find, .keys = slow_keys, .renew = slow_renew, .close = slow_close,       \
+        .interrupt = slow_interrupt, .stats = slow_stats, .free = slow_free, .topics = (its), \
+    }
+
+static const struct due_store_verbs verbs = VERBS(slow_topics);
+static const struct due_store_verbs bare_verbs = VERBS(NULL);
 
 /* ---- For the run ---- */
 
@@ -288,6 +330,7 @@ void store_begin(const struct plan *p, void (*taken_over)(void))
         return;
     disk = memory_disk_new(&(struct memory_disk_options){ .lease_ns = p->owner_lease_ns,
                                                           .batch_changes = p->batch_changes,
+                                                          .put_again = p->put_again,
                                                           .durability = DUE_DURABLE_ALWAYS });
     disks[world_now()] = disk;
 }
@@ -297,7 +340,7 @@ due_store *store_new(const char *name)
     struct memory_dice dice = { .seed = machine_below(UINT64_MAX) };
     struct slow *s = memory_new(sizeof *s);
 
-    s->head.verbs = &verbs;
+    s->head.verbs = plan->settings ? &verbs : &bare_verbs;
     s->inner = memory_store_new(own_disk());
     s->process = machine.me->process;
     s->name = name;
@@ -336,6 +379,11 @@ bool store_has_lost(void)
     return lost;
 }
 
+uint64_t store_losses(void)
+{
+    return losses;
+}
+
 uint64_t store_taken(void)
 {
     return taken;
@@ -357,6 +405,11 @@ void store_judge(void)
 size_t store_jobs(void)
 {
     return memory_disk_jobs(disk);
+}
+
+bool store_paused(const char *topic, int64_t *limit)
+{
+    return memory_disk_setting(disk, topic, limit);
 }
 
 size_t store_keys(void)

@@ -20,6 +20,8 @@ void store_crash(unsigned process, bool seen);
 void store_mend(void);
 /* Did it lose anything since it was last taken? */
 bool store_has_lost(void);
+/* How many times it lost something. */
+uint64_t store_losses(void);
 /* How many times it was taken. */
 uint64_t store_taken(void);
 /* Is the running program the last one that took it?  With one program at a time always. */
@@ -27,6 +29,8 @@ bool store_mine(void);
 /* Fails the run if a queue did not keep its side. */
 void store_judge(void);
 size_t store_jobs(void);
+/* Is the topic of this name paused there; and its limit. */
+bool store_paused(const char *topic, int64_t *limit);
 size_t store_keys(void);
 
 #endif
