@@ -255,9 +255,9 @@ const struct script key_scripts[] = {
       OUT("4", "id4", "2000"),
       0,
       { .told = 4, .handed = 2 } },
-    { "another one is changed that was there before, and both come",
-      KEYED("1", "5") KEYED("2", "5") HAS("1", "id1")
-          GIVEN_BACK ADD("3", "60", "replace", "DUE_OK id2"),
+    { "another one is changed that was there before, while it is out, and both come",
+      KEYED("1", "5") KEYED("2", "5") HAS("1", "id1") ADD("3", "60", "replace", "DUE_OK id2")
+          GIVEN_BACK,
       OUT_1("2000") OUT("3", "id2", "2001"),
       0,
       { .told = 3, .handed = 3, .keys = 3 } },
