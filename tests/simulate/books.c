@@ -238,6 +238,8 @@ void books_return(unsigned thread, int rc)
         check_missed(thread, c);
     if (c->wait == WAIT_ROOM)
         rules_puts(-1);
+    if (c->wait == WAIT_JOB && (rc == DUE_EINDOUBT || rc == DUE_ESTORE))
+        rules_left_out();
     if (c->wait == WAIT_JOB || c->wait == WAIT_CLEAR)
         last_take = rules_event();
     rules_event();
@@ -456,7 +458,7 @@ void books_handed(unsigned thread, struct book *b, uint64_t number, int topic, c
         machine_fail("job %llu comes, and was said not to be there", number_of(b));
     if (c->topics != BOOKS_ANY && (c->topics >> topic & 1) == 0)
         machine_fail("job %llu is of topic %d, which was not asked for", number_of(b), topic);
-    rules_handed(b, &c->rule, job, clock_now());
+    rules_handed(b, &c->rule, job, clock_now(), others);
     if (!others_take(c) && !plan_has(plan, KIND_CLEARS))
         rules_turn(b, &c->rule, c->topics);
     deaths_handed(b, &c->rule, job, others);

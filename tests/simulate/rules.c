@@ -38,6 +38,7 @@ struct turns {
 static const struct plan *plan;
 static uint64_t events;
 static unsigned puts_under_way;
+static bool left_out;      /* in this life */
 static struct book *first; /* of those whose order is known */
 static struct pause pauses[PLAN_TOPICS];
 static unsigned running[PLAN_TOPICS][PLAN_GROUPS + 1]; /* 0: all of the topic */
@@ -55,6 +56,7 @@ void rules_begin(const struct plan *p)
     WORLD_KEEP(plan);
     WORLD_KEEP(events);
     WORLD_KEEP(puts_under_way);
+    WORLD_KEEP(left_out);
     WORLD_KEEP(first);
     WORLD_KEEP(pauses);
     WORLD_KEEP(running);
@@ -93,6 +95,7 @@ static void limits_life(int topic)
 void rules_life(void)
 {
     puts_under_way = 0;
+    left_out = false;
     memset(pauses, 0, sizeof pauses);
     memset(turns, 0, sizeof turns);
     memset(running, 0, sizeof running);
@@ -310,12 +313,19 @@ static void check_limits(struct book *b, const struct rule_call *c, int64_t now_
         machine_fail("two jobs of a group run");
 }
 
-void rules_handed(struct book *b, const struct rule_call *c, const due_job *job, int64_t now_ns)
+void rules_left_out(void)
+{
+    left_out = true;
+}
+
+void rules_handed(struct book *b, const struct rule_call *c, const due_job *job, int64_t now_ns,
+                  bool others)
 {
     uint64_t paused = pauses[b->topic].since;
-    bool polled = plan_has(plan, KIND_STORED) && plan_has(plan, KIND_POLLS);
+    bool left = plan_has(plan, KIND_STORED) &&
+                (left_out || others || plan_has(plan, KIND_POLLS) || plan_has(plan, KIND_WORKERS));
 
-    if (paused != 0 && c->begun > paused && !polled) /* else an earlier call may have taken it */
+    if (paused != 0 && c->begun > paused && !left)
         machine_fail("a job of a topic comes that is paused");
     turns[b->topic].passed = 0;
     check_order(b, c, job);

@@ -7,8 +7,8 @@
  *           looked at meanwhile, and not where calls give back what they have taken because there
  *           is no memory.
  *   Pauses  A call that began when a topic was paused gets none of its jobs until it is resumed;
- *           also in a later life, if the store keeps that.  But of a stored queue a poll may get
- *           what an earlier one has begun to take.
+ *           also in a later life, if the store keeps that.  But of a stored queue it may get what
+ *           an earlier call has begun to take, and left: a poll, or one that was in doubt.
  *   Limits  A job runs from its hand-over until somebody says that it has ended: of a topic with a
  *           limit no more than so many run at a time, of a group one.  If the limit was changed
  *           that is so as soon as one of them came in after that.
@@ -60,7 +60,10 @@ void rules_call(struct rule_call *c);
 void rules_in(struct book *b, int64_t at_ns); /* told to be in, due at @at_ns */
 /* Somebody names it, has it, or it is gone: its order is not known any more. */
 void rules_touched(struct book *b);
-void rules_handed(struct book *b, const struct rule_call *c, const due_job *job, int64_t now_ns);
+/* @others take meanwhile. */
+void rules_handed(struct book *b, const struct rule_call *c, const due_job *job, int64_t now_ns,
+                  bool others);
+void rules_left_out(void); /* a call that takes has left in doubt */
 /* By a call that took of these topics, and no other took meanwhile. */
 void rules_turn(const struct book *b, const struct rule_call *c, uint32_t topics);
 void rules_ends(struct book *b);  /* somebody asks for its end */
