@@ -38,7 +38,7 @@ says()
 echo '0s tea' >due
 build no_hiredis -DDUE_REDIS=OFF -DDUE_SQLITE=ON -DDUE_WEB=AUTO
 says 0 '^tea$' no_hiredis/duectl run --store jobs.db due
-says 0 'all is well' no_hiredis/duectl verify jobs.db
+says 0 'whole' no_hiredis/duectl verify jobs.db
 says 2 'without hiredis' no_hiredis/duectl doctor redis://127.0.0.1:1
 says 2 'without hiredis' no_hiredis/duectl import --from asynq --source redis://127.0.0.1:1 a.db
 build no_page -DDUE_REDIS=OFF -DDUE_SQLITE=ON -DDUE_WEB=OFF

@@ -11,7 +11,7 @@ command -v sqlite3 >none || { echo "no sqlite3"; exit 77; }
 
 run 0 verify a.db
 run 0 verify --repair a.db
-has out '^all is well$'
+has out '^whole$'
 run 0 export a.db
 LC_ALL=C sort out >got
 LC_ALL=C sort "$all" | same got
@@ -35,11 +35,11 @@ WRONG   1 jobs whose text does not begin where it is said to
 WRONG   1 keys of jobs that are not there
 WRONG   1 keys of jobs that do not name them
 END
-{ cat wanted.found; echo 'not all is well: --repair sets right what it can'; } | same found
+{ cat wanted.found; echo 'not whole: --repair sets right what it can'; } | same found
 run 0 verify --repair b.db
 { cat wanted.found; echo '6 wrong, 6 repaired'; } | same out
 run 0 verify b.db
-has out '^all is well$'
+has out '^whole$'
 run 0 export b.db
 LC_ALL=C sort out >got
 sed 2d "$all" | sed 's/"jobs":8/"jobs":7/' | LC_ALL=C sort | same got

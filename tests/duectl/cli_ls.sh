@@ -16,6 +16,12 @@ for store in a.db "$url"; do
     has out '^f0000000000200000000000000050000  reserved  .*  post/ö  *6  a?b?c.$'
     has out '^ff000000000100000000000000040000  dead      2020-01-02T00:00:00.*  letter$'
     LC_ALL=C sort out >>both
+    # What `restore` lists is the same of both, too; its texts are fit for a terminal.
+    run 0 restore --list "$store"
+    has out '^f0*20*50000  2030-01-01T00:00:00.000Z   15  3  2  6  post/ö  a?b?c.$'
+    has out '^ff000000000100000000000000030000  never    0  0  0  3  -  ???$'
+    has out '^ff0*100000000000000040000  2020-.*  5  5  6  -  letter  buried: no such address$'
+    grep '^f' out | LC_ALL=C sort >>restored
     run 0 ls --json "$store"
     has out '^{"state":"reserved","id":"f0000000000200000000000000050000","topic":"post/ö",'
     grep '"id":' "$all" | LC_ALL=C sort >wanted.jobs
@@ -34,6 +40,17 @@ for store in a.db "$url"; do
     done
 done
 [ "$(sort -u both | wc -l)" = 8 ] || fail "a file and a server are not listed alike"
+[ "$(sort -u restored | wc -l)" = 8 ] || fail "restore: a file and a server are not listed alike"
+# Controls of eight bits, also as UTF-8 of two, and in the name of a topic.
+for store in a.db "$url"; do
+    printf '\233\302\233?' >in.txt
+    run 0 push --at 1h --topic "$(printf 'c\302\233')" "$store" in.txt
+    for way in '' --list; do
+        run 0 restore $way "$store"
+        LC_ALL=C has_not out "$(printf '\233')"
+        has out 'c?'
+    done
+done
 
 # More than a page, and one that cannot be read.
 awk 'BEGIN {
@@ -58,10 +75,13 @@ if command -v sqlite3 >none; then
     sqlite3 b.db "update job set record = x'00' where id = (select min(id) from job)"
     run 1 ls b.db
     has err '^duectl: 1 jobs cannot be read'
+    run 1 restore --list b.db
+    has err '^duectl: 1 jobs cannot be read'
+    [ "$(grep -c ' job ' out)" = 699 ] || fail "not all others are listed"
 fi
 redis del 'due:{duectl}:j' >none
 run 1 ls "$url"
-has err '^duectl: 8 jobs cannot be read'
+has err '^duectl: 9 jobs cannot be read'
 run 3 ls none.db
 run 1 ls --queue none "$url"
 finish

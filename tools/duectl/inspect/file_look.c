@@ -15,6 +15,7 @@
 
 #define APPLICATION "1685415217" /* as docs/sqlite-layout.md says */
 #define STEPS       100000       /* of SQLite between two looks at how long it has taken */
+#define LINE        1024         /* the longest that is shown; the longest topic has 255 bytes */
 
 #define DATE(column)                                                \
     "CASE WHEN " column " = 9223372036854775807 THEN 'never' ELSE " \
@@ -35,11 +36,6 @@ static const char dead[] =
                      " " DATE("max(died)") ", sum(attempts > 0), max(attempts)) FROM job WHERE "
                                            "died IS NOT NULL"
                                            " HAVING count(*) > 0";
-static const char list[] =
-    "SELECT id || '  ' || deadline || '  ' || state || '  ' || attempts || '  ' ||"
-    " CASE topic WHEN '' THEN '-' ELSE topic END || '  ' || text || CASE WHEN reason IS NULL"
-    " THEN '' ELSE '  ' || reason END FROM jobs";
-
 /* ---- Questions ------------------------------------------------------------------------------- */
 
 int ctl_file_broken(sqlite3 *db, const char *path)
@@ -52,6 +48,7 @@ int ctl_file_broken(sqlite3 *db, const char *path)
 /* The first column of each row, a line each, behind @label.  False: that cannot be read. */
 bool ctl_file_print(sqlite3 *db, const char *label, const char *query)
 {
+    char shown[LINE];
     sqlite3_stmt *row = NULL;
     int rc = sqlite3_prepare_v2(db, query, -1, &row, NULL);
 
@@ -60,10 +57,7 @@ bool ctl_file_print(sqlite3 *db, const char *label, const char *query)
         size_t len = (size_t)sqlite3_column_bytes(row, 0);
 
         ctl_progress_end();
-        fputs(label, stdout);
-        for (size_t i = 0; i < len; i++) /* nothing that a terminal obeys */
-            putchar((unsigned char)text[i] < ' ' || text[i] == 127 ? '?' : text[i]);
-        putchar('\n');
+        printf("%s%s\n", label, text == NULL ? "" : ctl_text_show(shown, sizeof shown, text, len));
         rc = SQLITE_OK;
     }
     sqlite3_finalize(row);
@@ -113,6 +107,31 @@ int ctl_file_open(const char *path, sqlite3 **db)
 
 /* ---- The commands ---------------------------------------------------------------------------- */
 
+/* Counts those that cannot be read. */
+static bool list_job(void *ctx, due_id id, int rc, const due_record *record)
+{
+    uint64_t *unreadable = ctx;
+
+    (void)id;
+    if (rc == 0) /* rounded down, as where a server keeps it */
+        ctl_restore_line((record->cause != 0 ? record->died_ns : record->until_ns) / 1000, record);
+    else
+        ++*unreadable;
+    return true;
+}
+
+/* Each job, a line.  An exit status. */
+static int list_jobs(const char *path)
+{
+    uint64_t unreadable = 0;
+    int status = ctl_file_jobs(path, list_job, &unreadable);
+
+    if (unreadable > 0)
+        fprintf(stderr, "duectl: %" PRIu64 " jobs cannot be read: duectl verify says more\n",
+                unreadable);
+    return status == CTL_FINE && unreadable > 0 ? CTL_FAULTS : status;
+}
+
 int ctl_file_restore(const char *path, const struct ctl_look *look)
 {
     sqlite3 *db;
@@ -122,8 +141,6 @@ int ctl_file_restore(const char *path, const struct ctl_look *look)
         return status;
     ctl_file_watch(db, "restore: reads the file");
     bool fine = ctl_file_print(db, "jobs    ", summary);
-    if (fine && look->list)
-        fine = ctl_file_print(db, "", list);
     if (fine && !look->list) {
         printf("%-20s %9s  %-24s  %-24s %8s %8s\n", "topic", "jobs", "first due", "last due",
                "tried", "most");
@@ -133,7 +150,8 @@ int ctl_file_restore(const char *path, const struct ctl_look *look)
     if (!fine)
         return ctl_file_broken(db, path);
     sqlite3_close(db);
-    return fflush(stdout) != 0 ? CTL_BROKEN : CTL_FINE;
+    status = look->list ? list_jobs(path) : CTL_FINE;
+    return fflush(stdout) != 0 ? CTL_BROKEN : status;
 }
 
 /* Who has it open, if anybody has. */

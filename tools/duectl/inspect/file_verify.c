@@ -293,9 +293,9 @@ static uint64_t tell(const struct check *c, bool readable)
     if (c->pages || !readable)
         puts("pages of the file are damaged: docs/sqlite-layout.md says what to do");
     else if (wrong == 0)
-        puts("all is well");
+        puts("whole");
     else if (!c->repair)
-        puts("not all is well: --repair sets right what it can");
+        puts("not whole: --repair sets right what it can");
     return left + c->pages + !readable;
 }
 

@@ -170,6 +170,12 @@ int ctl_file_jobs_named(const char *path, const due_id *ids, size_t n, ctl_jobs_
 int ctl_server_jobs_named(const struct ctl_look *look, const due_id *ids, size_t n,
                           ctl_jobs_visit *visit, void *ctx);
 
+/* "2026-12-01T08:00:00.250Z", or "never". */
+enum { CTL_WHEN = 40 };
+const char *ctl_date_show(char text[CTL_WHEN], int64_t us);
+/* A line of `restore --list`; @at_us: when it is due, or has died. */
+void ctl_restore_line(int64_t at_us, const due_record *record);
+
 /* ---- Processes ------------------------------------------------------------------------------- */
 
 /* One who has a queue open. */

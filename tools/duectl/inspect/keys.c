@@ -28,23 +28,6 @@ void ctl_keys_make(struct ctl_keys *k, const char *queue)
         snprintf(all[i].key, sizeof k->meta, "%s%s", k->base, all[i].end);
 }
 
-const char *ctl_date_show(char text[CTL_WHEN], int64_t us)
-{
-    time_t at = (time_t)(us / 1000000);
-    char date[CTL_WHEN - 8];
-    struct tm tm;
-
-    if (us >= INT64_MAX / 1000 - 1) {
-        snprintf(text, CTL_WHEN, "never");
-    } else if (gmtime_r(&at, &tm) == NULL ||
-               strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm) == 0) {
-        snprintf(text, CTL_WHEN, "?");
-    } else {
-        snprintf(text, CTL_WHEN, "%s.%03dZ", date, (int)(us / 1000 % 1000));
-    }
-    return text;
-}
-
 /* ---- The head -------------------------------------------------------------------------------- */
 
 static void say_owner(const redisReply *owner, const redisReply *left, const redisReply *people,

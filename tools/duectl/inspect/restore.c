@@ -19,35 +19,6 @@ struct sum {
     uint64_t before, all; /* jobs that were looked at before, and that there are */
 };
 
-/* "buried: no such account" */
-static void say_why(const due_record *record)
-{
-    static const char *const causes[] = { "", "buried", "attempts used up", "expired" };
-    char reason[CTL_SHOWN];
-
-    if (record->cause == 0)
-        return;
-    printf("  %s", causes[record->cause]);
-    if (record->reason[0] != '\0')
-        printf(": %s", ctl_shown(reason, record->reason, strlen(record->reason)));
-}
-
-static void list_job(int64_t score, const due_record *record)
-{
-    char id[DUE_ID_TEXT];
-    char date[CTL_WHEN];
-    char name[CTL_SHOWN];
-    char text[CTL_SHOWN];
-    size_t len = strlen(record->topic);
-
-    printf("%s  %s  %3d  %u  %u  %zu  %s  %s", due_id_format(record->id, id),
-           ctl_date_show(date, score), record->priority, record->attempts, record->failures,
-           record->len, len == 0 ? "-" : ctl_shown(name, record->topic, len),
-           ctl_shown(text, record->data, record->len));
-    say_why(record);
-    putchar('\n');
-}
-
 static bool add(void *ctx, const struct ctl_found *found)
 {
     struct sum *sum = ctx;
@@ -70,7 +41,7 @@ static bool add(void *ctx, const struct ctl_found *found)
     if (record.attempts > sum->most)
         sum->most = record.attempts;
     if (sum->list)
-        list_job(score, &record);
+        ctl_restore_line(score, &record);
     else
         ctl_progress("restore: jobs", sum->before + sum->jobs, sum->all);
     return true;

@@ -130,10 +130,6 @@ int64_t ctl_score_of(const due_record *record);
 /* A score as the server says it; -1: none that a job can have. */
 int64_t ctl_score_read(const redisReply *score);
 
-/* "2026-12-01T08:00:00.250Z" */
-enum { CTL_WHEN = 40 };
-const char *ctl_date_show(char text[CTL_WHEN], int64_t us);
-
 /* ---- A shared queue ------------------------------------------------------------------------- */
 
 /* What it has besides the jobs is looked at: heads of topics, places by priority, keys by job,
