@@ -3,6 +3,7 @@
 #include "duectl.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -224,16 +225,9 @@ static int carry_out(const struct ctl_listed *c, int argc, char **argv)
     return options.help ? print_text(c->usage) : c->of_options(&options);
 }
 
-int main(int argc, char **argv)
+/* The exit status.  @argv[1] is there. */
+static int carry_out_named(int argc, char **argv)
 {
-    ctl_urls_hide(argc, argv);
-    hold_standard_descriptors();
-    signal(SIGPIPE, SIG_IGN); /* a write answers EPIPE instead */
-    signal(SIGCHLD, SIG_DFL); /* so that children can be waited for */
-    ctl_progress_begin();
-
-    if (argc < 2)
-        return say_usage();
     for (size_t i = 0; i < COMMANDS; i++) {
         if (strcmp(argv[1], commands[i].name) == 0)
             return carry_out(&commands[i], argc - 1, argv + 1);
@@ -248,4 +242,28 @@ int main(int argc, char **argv)
     }
     fprintf(stderr, "duectl: %s: no such command\n", argv[1]);
     return say_usage();
+}
+
+/* Say that standard output could not be written, unless it is that its reader has gone. */
+static void say_unwritten(void)
+{
+    struct pollfd out = { .fd = STDOUT_FILENO };
+
+    if (!ferror(stdout) || (poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0))
+        return;
+    fputs("duectl: standard output: not all could be written\n", stderr);
+}
+
+int main(int argc, char **argv)
+{
+    ctl_urls_hide(argc, argv);
+    hold_standard_descriptors();
+    signal(SIGPIPE, SIG_IGN); /* a write answers EPIPE instead */
+    signal(SIGCHLD, SIG_DFL); /* so that children can be waited for */
+    ctl_progress_begin();
+
+    int status = argc < 2 ? say_usage() : carry_out_named(argc, argv);
+    if (status == CTL_BROKEN)
+        say_unwritten();
+    return status;
 }
