@@ -88,6 +88,7 @@ for store in a.db "$url"; do
     run 0 pause --control c
     run 0 reschedule --control c "$(sed -n 3p ids)" 0s
     run 0 stats --json --control c
+    fits out control 1
     has out "\"pid\":$pid,\"store\":\"DUE_OK\",\"waiting\":4,\"ready\":1,"
     run 0 stats --control c
     has out '^waiting    4$'

@@ -97,7 +97,19 @@ TOP_FILE = top(GONE, {"pid": lambda value: isinstance(value, int), "age_ns": who
 TOP_STORE = top(("came", "left", "failed"), {"overdue": HISTOGRAM}, {"next_in_ns": whole})
 
 
+OWNED = {"queue": TEXT, "pid": whole, "store": lambda word: word == "DUE_OK" or ERROR(word),
+         **{name: whole for name in ("waiting", "ready", "reserved", "dead")}}
+
+
+def is_of_owner(value):
+    """What the owner of a queue has counted: numbers, whatever they are called."""
+    return isinstance(value, dict) and \
+        has(OWNED, {name: whole for name in value if name not in OWNED})(value)
+
+
 def is_line(kind, value):
+    if kind == "control":
+        return is_of_owner(value)
     if kind == "listed":
         return LISTED(value)
     if kind == "pushed":
