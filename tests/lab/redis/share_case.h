@@ -125,7 +125,7 @@ static inline long long count(redisReply *r)
     return n;
 }
 
-/* In the order of priority `o` has exactly those that wait: see by_rank.lua. */
+/* In the order of priority `o` has exactly those that wait, without scores: see by_rank.lua. */
 static inline void check_ranks(const char *when)
 {
     static const char script[] =
@@ -133,6 +133,7 @@ static inline void check_ranks(const char *when)
         "local o = redis.call('ZRANGE', 'due:{q}:o:a', 0, -1) local has = {} "
         "for i = 1, #o do has[o[i]] = true end "
         "if #o ~= #t / 2 then return 'o has ' .. #o .. ', t has ' .. #t / 2 end "
+        "if redis.call('ZCOUNT', 'due:{q}:o:a', 0, 0) ~= #o then return 'o has scores' end "
         "for i = 1, #t, 2 do local id = t[i] "
         "  if not has[string.sub(id, 1, 1) .. string.format('%016.0f', tonumber(t[i + 1])) .. "
         "    string.sub(id, 2)] then return 'o lacks ' .. id end end return ''";

@@ -359,3 +359,105 @@ REDIS_PROXY_TEST(share_convert_late, leaves_it_to_the_next_at_once_if_it_fails)
     cr_expect_str_eq(ASK("ZCARD", "due:{q}:t:mail"), ":3\r\n");
     finish(store);
 }
+
+/* Before each step in turn somebody else opens the queue, and closes it.  Who was at it says so;
+ * but where only the last step of sharing it was left, it begins anew. */
+static int open_while_it_is_opened(bool shares, uint64_t step, bool *more)
+{
+    struct fault_cell cell = {
+        .command = step, .name = "EVAL", .where = FAULT_BEFORE, .what = FAULT_STALL
+    };
+    struct opening o;
+
+    fault_proxy_plan(proxy, &cell, 1);
+    begin_opening(&o, shares, by_proxy(), (due_redis_options){ .lease_ns = DUE_S(60) });
+    *more = fault_proxy_wait(proxy, 1, 300);
+    if (*more) {
+        ASK("DEL", "due:{q}:owner");
+        finish(opened((due_redis_options){ 0 }));
+    }
+    fault_proxy_go_on(proxy);
+    pthread_join(o.thread, NULL);
+    cr_expect(o.rc == 0 || o.rc == DUE_EBUSY, "step %d: %s", (int)step, due_error_name(o.rc));
+    if (o.rc != 0)
+        cr_expect_not_null(strstr(o.error.text, "another process has opened the queue meanwhile"),
+                           "step %d: %s", (int)step, o.error.text);
+    die(o.store);
+    return o.rc;
+}
+
+REDIS_PROXY_TEST(share_convert_late, is_given_up_where_another_opens_the_queue_meanwhile)
+{
+    for (int shares = 0; shares < 2; shares++) {
+        bool more = true;
+        int rc = DUE_EBUSY;
+        uint64_t i = 1;
+
+        for (;; i++) {
+            ASK("FLUSHALL");
+            leave_three_out();
+            if (shares)
+                finish(opened((due_redis_options){ 0 }));
+            int now = open_while_it_is_opened(shares != 0, i, &more);
+            if (!more)
+                break;
+            cr_expect_eq(rc, DUE_EBUSY, "before step %d, which is not the last", (int)i);
+            rc = now;
+        }
+        cr_expect_gt(i, 3u);
+        cr_expect_eq(rc, shares ? 0 : DUE_EBUSY, "%s", due_error_name(rc));
+    }
+}
+
+/* ---- What only those who shared it had ------------------------------------------------------- */
+
+SHARE_TEST(share_convert_late, forgets_who_waited_for_a_topic)
+{
+    static const char *const names[] = { "mail" };
+    struct due_claim waits = {
+        .topics = names, .topic_count = 1, .need = 1, .lease_ns = DUE_S(600), .waits = 1
+    };
+    struct sharer s = joined();
+
+    cr_assert_eq(say(&s, put(1, 5)), 0);
+    cr_assert_eq(say(&s, mail(2)), 0);
+    cr_assert_eq(claim(&s, 2), 0);
+    cr_assert_eq(s.n_held, 2u);
+    cr_assert_eq(exchange(&s, NULL, 0, &waits), 0);
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:w:mail"), ":1\r\n");
+    die(s.store);
+    finish(opened((due_redis_options){ 0 }));
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:w:mail", "due:{q}:w"), ":0\r\n");
+}
+
+/* Nobody need be unsure any more of what a server may have given back that was started again. */
+SHARE_TEST(share_convert_late, forgets_the_server_of_an_owner_who_was_killed)
+{
+    due_store *owner = opened((due_redis_options){ 0 });
+
+    cr_assert_eq(commit_one(owner, put(1, 5), 1), 0);
+    die(owner);
+    cr_expect_str_eq(ASK("HEXISTS", "due:{q}:meta", "server"), ":1\r\n");
+    struct sharer s = joined();
+    cr_expect_str_eq(ASK("HEXISTS", "due:{q}:meta", "server"), ":0\r\n");
+    go(&s);
+}
+
+/* A topic of a single job, too. */
+SHARE_TEST(share_convert_late, enters_each_job_by_its_priority)
+{
+    due_store *owner = opened((due_redis_options){ 0 });
+    due_change low = put(1, 5);
+
+    low.record.id = id_of(7, 1);
+    low.record.priority = 7;
+    cr_assert_eq(commit_one(owner, low, 1), 0);
+    cr_assert_eq(commit_one(owner, mail(2), 2), 0);
+    cr_assert_eq(commit_one(owner, mail(3), 3), 0);
+    finish(owner);
+    by_priority = true;
+    struct sharer s = joined();
+    cr_expect_str_eq(ASK("ZCOUNT", "due:{q}:o:", "0", "0"), ":1\r\n");
+    cr_expect_str_eq(ASK("ZCOUNT", "due:{q}:o:mail", "0", "0"), ":2\r\n");
+    go(&s);
+}

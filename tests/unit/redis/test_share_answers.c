@@ -1,0 +1,243 @@
+/* test_share_answers.c - the shared face of the Redis store: what a call costs, and answers that
+ * make no sense, of joining, of a beat, and of each step of a conversion.
+ */
+#include "lab/redis/share_convert_lab.h"
+
+/* ---- What a call costs ----------------------------------------------------------------------- */
+
+#define COMMANDS(n, call)                                                         \
+    do {                                                                          \
+        fault_proxy_plan(proxy, NULL, 0);                                         \
+        cr_expect_eq(call, 0);                                                    \
+        cr_expect_eq(fault_proxy_commands(proxy), (uint64_t)(n), "%s: %d", #call, \
+                     (int)fault_proxy_commands(proxy));                           \
+    } while (0)
+
+/* Once the scripts are there, in either order. */
+REDIS_PROXY_TEST(share_cost, of_a_put_a_claim_an_end_and_a_beat_is_a_command_each)
+{
+    struct due_beat beat = { 0 };
+    due_change other = put(2, 5);
+
+    other.record.topic = "other";
+    for (int i = 0; i < 2; i++) {
+        ASK("FLUSHALL");
+        by_priority = i == 1;
+        struct sharer s = joined_by_proxy();
+        cr_expect_eq(s.verbs->beat(s.store, &beat, soon(LONG_NS)), 0);
+        COMMANDS(1, say(&s, put(1, 5)));
+        COMMANDS(1, claim(&s, 1));
+        cr_assert_eq(s.n_held, 1u);
+        COMMANDS(1, say(&s, of_held(&s, 0, DUE_CHANGE_DROP)));
+        COMMANDS(1, say(&s, other));
+        COMMANDS(1, claim(&s, 1));
+        cr_expect_eq(s.n_held, 1u, "what it has put itself it asks for");
+        COMMANDS(1, claim(&s, 1));
+        COMMANDS(1, s.verbs->beat(s.store, &beat, soon(LONG_NS)));
+        go(&s);
+    }
+}
+
+/* ---- Topics ---------------------------------------------------------------------------------- */
+
+SHARE_TEST(share_topics, are_entered_with_their_first_job_though_they_were_claimed_from_before)
+{
+    static const char *const names[] = { "new" };
+    struct due_claim c = { .topics = names, .topic_count = 1, .need = 1, .lease_ns = DUE_S(600) };
+    struct sharer s = joined();
+    due_change job = put(1, 5);
+
+    job.record.topic = "new";
+    cr_assert_eq(exchange(&s, NULL, 0, &c), 0);
+    cr_assert_eq(say(&s, job), 0);
+    cr_expect_str_eq(ASK("HEXISTS", "due:{q}:topics", "new"), ":1\r\n");
+    go(&s);
+}
+
+/* A part names eight topics: where all of them are those of what is said, who waits elsewhere is
+ * taken from there by what is said next. */
+SHARE_TEST(share_topics, of_those_that_wait_are_left_by_the_next_who_has_room_to_name_them)
+{
+    static const char *const names[] = { "z" };
+    struct due_claim waits = {
+        .topics = names, .topic_count = 1, .need = 1, .lease_ns = DUE_S(600), .waits = 1
+    };
+    struct sharer s = joined();
+    due_change puts[9];
+    due_change ends[9];
+    char topic[9][4];
+    size_t n = 0;
+    size_t last = 0;
+
+    for (size_t i = 0; i < 9; i++) {
+        snprintf(topic[i], sizeof topic[i], "t%d", (int)(i % 8));
+        puts[i] = put(i + 1, 5);
+        puts[i].record.topic = topic[i];
+    }
+    cr_assert_eq(exchange(&s, puts, 9, NULL), 0);
+    cr_assert_eq(claim(&s, 9), 0);
+    cr_assert_eq(s.n_held, 9u);
+    for (size_t i = 0; i < 9; i++) {
+        if (s.sequence[i] == 9)
+            last = i;
+        else
+            ends[n++] = of_held(&s, i, DUE_CHANGE_DROP);
+    }
+    ends[8] = of_held(&s, last, DUE_CHANGE_DROP);
+    struct sharer held = s; /* the topics of the changes lie in it */
+    for (size_t i = 0; i < 9; i++)
+        ends[i].record.topic = held.topic[i < 8 ? (i < last ? i : i + 1) : last];
+    cr_assert_eq(exchange(&s, NULL, 0, &waits), 0);
+    cr_assert_eq(exchange(&s, ends, 8, NULL), 0);
+    for (size_t i = 0; i < 8; i++)
+        cr_expect_eq(s.results[i], 0);
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:w:z"), ":1\r\n", "there was no room");
+    cr_expect_eq(say(&s, ends[8]), 0);
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:w:z"), ":0\r\n");
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":0\r\n");
+    go(&s);
+}
+
+/* ---- Answers that make no sense -------------------------------------------------------------- */
+
+static struct fault_cell answer_of(uint64_t command, const char *name, const char *text)
+{
+    return (struct fault_cell){
+        .command = command, .name = name, .where = FAULT_SENT, .what = FAULT_REPLACE, .text = text
+    };
+}
+
+/* Of one who joins: the writer is too high, is none, or is none that has a name; the fence is
+ * none; the stamp, the time, the capacity, the order are no numbers; there is one word more. */
+REDIS_PROXY_TEST(share_answers, of_joining_are_not_believed_if_they_make_no_sense)
+{
+    static const char *const says[] = {
+        "*7\r\n$1\r\nJ\r\n$15\r\n281474976710656\r\n$3\r\ns:x\r\n:9\r\n:9\r\n:0\r\n:0",
+        "*7\r\n$1\r\nJ\r\n$3\r\n12x\r\n$3\r\ns:x\r\n:9\r\n:9\r\n:0\r\n:0",
+        "*7\r\n$1\r\nJ\r\n$0\r\n\r\n$3\r\ns:x\r\n:9\r\n:9\r\n:0\r\n:0",
+        "*7\r\n$1\r\nJ\r\n$2\r\n12\r\n$0\r\n\r\n:9\r\n:9\r\n:0\r\n:0",
+        "*7\r\n$1\r\nJ\r\n$2\r\n12\r\n$3\r\ns:x\r\n:-9\r\n:9\r\n:0\r\n:0",
+        "*7\r\n$1\r\nJ\r\n$2\r\n12\r\n$3\r\ns:x\r\n:9\r\n:-9\r\n:0\r\n:0",
+        "*7\r\n$1\r\nJ\r\n$2\r\n12\r\n$3\r\ns:x\r\n:9\r\n:9\r\n:-1\r\n:0",
+        "*7\r\n$1\r\nJ\r\n$2\r\n12\r\n$3\r\ns:x\r\n:9\r\n:9\r\n:0\r\n:-1",
+        "*8\r\n$1\r\nJ\r\n$2\r\n12\r\n$3\r\ns:x\r\n:9\r\n:9\r\n:0\r\n:0\r\n:0",
+    };
+    struct sharer s = { .n_held = 0 };
+    char url[128];
+
+    snprintf(url, sizeof url, "unix://%s/proxy", server.dir);
+    due_store *store = make((due_redis_options){ 0 }, url);
+    for (size_t i = 0; i < sizeof says / sizeof says[0]; i++) {
+        struct fault_cell cell = answer_of(1, "EVALSHA", says[i]);
+
+        fault_proxy_plan(proxy, &cell, 1);
+        cr_expect_eq(join_as(&s, store, LONG_NS), DUE_ECORRUPT, "%d", (int)i);
+        cr_expect_eq(fault_proxy_struck(proxy), 1u);
+    }
+    cr_expect_eq(join_as(&s, store, LONG_NS), 0, "%s", error.text);
+    cr_expect_eq(say(&s, put(1, 5)), 0);
+    go(&s);
+}
+
+/* Each of its numbers in turn is none. */
+REDIS_PROXY_TEST(share_answers, of_a_beat_are_not_believed_if_they_make_no_sense)
+{
+    static const int numbers[] = { 0, 1, 4, 5, 6, 7, 8 };
+    struct sharer s = joined_by_proxy();
+    struct due_beat beat = { 0 };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char text[128] = "*9";
+
+        for (int word = 0; word < 9; word++)
+            strcat(text, word == numbers[i] ? "\r\n:-1" : "\r\n:9");
+        struct fault_cell cell = answer_of(1, "EVALSHA", text);
+        fault_proxy_plan(proxy, &cell, 1);
+        cr_expect_eq(s.verbs->beat(s.store, &beat, soon(LONG_NS)), DUE_ECORRUPT, "%d", numbers[i]);
+    }
+    struct fault_cell short_one =
+        answer_of(1, "EVALSHA", "*8\r\n:9\r\n:9\r\n:9\r\n:9\r\n:0\r\n:0\r\n:0\r\n:0");
+    fault_proxy_plan(proxy, &short_one, 1);
+    cr_expect_eq(s.verbs->beat(s.store, &beat, soon(LONG_NS)), DUE_ECORRUPT);
+    cr_expect_eq(s.verbs->beat(s.store, &beat, soon(LONG_NS)), 0);
+    cr_expect_eq(beat.renew_ns, DUE_S(10));
+    go(&s);
+}
+
+static void die(due_store *store)
+{
+    due_redis_free(store);
+    ASK("DEL", "due:{q}:owner");
+}
+
+/* In the other mode, with jobs that are out where it was shared. */
+static void prepare_for(bool shares)
+{
+    if (shares) {
+        finish(opened((due_redis_options){ 0 }));
+    } else {
+        struct sharer s = joined();
+
+        cr_assert_eq(claim(&s, 200), 0);
+        die(s.store);
+    }
+}
+
+/* It is converted by way of the proxy.  What came of it. */
+static int convert(bool shares, const struct fault_cell *cell)
+{
+    struct sharer s = { .n_held = 0 };
+    char url[128];
+
+    prepare_for(shares);
+    snprintf(url, sizeof url, "unix://%s/proxy", server.dir);
+    due_store *store = make((due_redis_options){ .answer_ns = DUE_S(2) }, url);
+    fault_proxy_plan(proxy, cell, cell != NULL);
+    int rc = shares ? join_as(&s, store, LONG_NS) : take(store, LONG_NS, &info, &error);
+    die(store);
+    return rc;
+}
+
+/* It is done, or it is said that it is not; and whoever comes next finds all jobs as they were. */
+static void answer_everywhere(bool shares, const char *text)
+{
+    struct shelf was = fill_all(9);
+
+    cr_assert_eq(convert(shares, NULL), 0);
+    uint64_t commands = fault_proxy_commands(proxy);
+    cr_assert_gt(commands, 15u);
+    for (uint64_t i = 1; i <= commands; i++) {
+        struct fault_cell cell = answer_of(i, NULL, text);
+        char when[64];
+        int rc = convert(shares, &cell);
+
+        snprintf(when, sizeof when, "mode %d, command %d", shares, (int)i);
+        cr_expect(rc <= 0, "%s: %d", when, rc);
+        fault_proxy_plan(proxy, NULL, 0);
+        due_store *store = opened((due_redis_options){ 0 });
+        nothing_else(when);
+        struct shelf now = shelf_of(store);
+        same(&now, &was, when);
+        finish(store);
+    }
+    free(was.line);
+}
+
+Test(share_answers, of_a_queue_that_becomes_owned_lose_no_job, .init = serve_by_proxy,
+     .fini = stop_both, .timeout = 300)
+{
+    answer_everywhere(false, ":7");
+}
+
+Test(share_answers, of_a_queue_that_becomes_shared_lose_no_job, .init = serve_by_proxy,
+     .fini = stop_both, .timeout = 300)
+{
+    answer_everywhere(true, ":7");
+}
+
+Test(share_answers, of_a_queue_that_becomes_shared_by_priority_lose_no_job, .init = serve_by_proxy,
+     .fini = stop_both, .timeout = 300)
+{
+    by_priority = true;
+    answer_everywhere(true, "+x");
+}
