@@ -1,5 +1,7 @@
 /* test_record_bytes.c - a job's bytes in a store, byte by byte: as they are stored already. */
 #include <criterion/criterion.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +171,33 @@ Test(entry, of_a_dead_job_that_makes_no_sense_is_refused)
     cr_expect_eq(entry_with(37, 4, 1), DUE_ECORRUPT, "a NUL is in it");
     cr_expect_eq(entry_with(1, 3, 0), DUE_EVERSION);
     cr_expect_eq(entry_with(1, 0, 0), DUE_ECORRUPT, "too long for one that is not dead");
+}
+
+/* Behind it there is nothing that could be read. */
+Test(entry, of_a_dead_job_that_is_cut_off_is_refused_wherever_it_ends)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    due_record r = sample("", NULL, 0);
+    struct due__record_room room;
+    unsigned char entry[DUE__ENTRY_MOST];
+    unsigned char *end =
+        (unsigned char *)mmap(NULL, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + page;
+
+    cr_assert_eq(mprotect(end - page, page, PROT_READ | PROT_WRITE), 0);
+    r.cause = DUE_CAUSE_EXPIRED;
+    r.died_ns = 5;
+    r.reason = "why";
+    const size_t whole = due__entry_write(&r, entry);
+    for (size_t n = 0; n <= whole; n++) {
+        due_record back = { .id = r.id };
+
+        memcpy(end - n, entry, n);
+        if (n >= 4)
+            due__bytes_put(end - n + 2, due__record_check(r.id, end - n, n), 2);
+        cr_expect_eq(due__entry_read(&back, &room, end - n, n), n < whole ? DUE_ECORRUPT : 0, "%d",
+                     (int)n);
+    }
+    munmap(end - page, 2 * page);
 }
 
 Test(record, tells_its_key_alone)

@@ -316,6 +316,26 @@ REDIS_TEST(redis_survey, takes_another_life_of_the_keys_for_a_loss)
     finish(store);
 }
 
+/* Of one of whom nobody knows: as soon as it is over, and not for as long as another might be. */
+REDIS_PROXY_TEST(redis_survey, looks_again_at_once_where_a_lease_has_no_time_left)
+{
+    struct fault_cell cells[] = {
+        { .command = 2,
+          .name = "GET",
+          .where = FAULT_SENT,
+          .what = FAULT_REPLACE,
+          .text = "$17\r\n1 h boot ns 12 34" },
+        { .command = 1, .name = "PTTL", .where = FAULT_SENT, .what = FAULT_REPLACE, .text = ":0" }
+    };
+    int64_t began = due__mono_ns();
+
+    fault_proxy_plan(proxy, cells, 2);
+    due_store *store = opened_by_proxy((due_redis_options){ .lease_ns = DUE_S(60) });
+    cr_expect_lt(due__mono_ns() - began, DUE_S(10));
+    cr_expect_eq(fault_proxy_struck(proxy), 2u);
+    finish(store);
+}
+
 /* In an older copy of the data somebody was the owner, and may live: his lease is waited for. */
 REDIS_TEST(redis_survey, waits_for_an_older_owner_of_whom_nobody_knows)
 {

@@ -128,6 +128,20 @@ Test(groups, stay_in_order_whatever_is_done_to_those_that_wait)
     CLAIMS(1);
 }
 
+/* Nobody of the group is held: one that was kept back stands in front, and no longer in both. */
+Test(groups, have_in_front_who_is_moved_to_the_beginning)
+{
+    put_chain(1, 3);
+    cr_expect_str_empty(edit_one('m', 3, T0 - 5000));
+    check_groups();
+    cr_expect_eq(KEPT(), 2);
+    cr_expect_eq(COUNT("ZCARD due:{q}:t:a"), 1);
+    CLAIMS(3);
+    cr_expect_str_empty(end(&two, 'a', 3, two.answer.lease, 0));
+    check_groups();
+    CLAIMS(1);
+}
+
 Test(groups, count_and_are_listed_where_they_would_stand)
 {
     put_chain(1, 3);

@@ -278,6 +278,17 @@ Test(work, believes_t_of_a_job_that_half_a_script_has_left_in_both)
     cr_expect_eq(one.answer.job[0].over, 0);
 }
 
+/* Else it would come again, though there is nothing of it any more. */
+Test(work, sets_aside_what_half_a_script_has_left_in_both)
+{
+    put(&one, 1, T0 - 5);
+    cr_expect_eq(claim(&one, 1)->count, 1);
+    freeReplyObject(share_ask(&one, "ZADD due:{q}:t:a %lld %s", (long long)T0 - 5, id(1)));
+    share_aside(&one, id(1));
+    cr_expect_eq(one.answer.code, 'D', "%s", one.answer.error);
+    cr_expect_eq(COUNT("EXISTS due:{q}:j due:{q}:t:a due:{q}:l:a due:{q}:h"), 0);
+}
+
 Test(work, prefetches_only_while_nobody_else_waits)
 {
     share_listen(&two);
