@@ -50,6 +50,28 @@ Test(await, says_once_whom_it_waits_for, .init = serve_plainly, .fini = stop, .t
     finish(next);
 }
 
+static int go_early(void *arg)
+{
+    (void)arg;
+    crew_sleep(DUE_MS(300));
+    ASK("DEL", "due:{q}:owner");
+    return 0;
+}
+
+/* However long its lease is: it may be gone by then, unheard. */
+Test(await, looks_once_more_before_time_is_up, .init = serve_plainly, .fini = stop, .timeout = 60)
+{
+    due_store *owner = opened((due_redis_options){ .lease_ns = DUE_S(600) });
+    due_store *next = make((due_redis_options){ 0 }, NULL);
+    struct crew_thread thread;
+
+    crew_go(&thread, go_early, NULL);
+    cr_expect_eq(take(next, DUE_S(4), &info, &error), 0, "%s", error.text);
+    cr_expect_eq(crew_join(&thread), 0);
+    due_redis_free(owner);
+    finish(next);
+}
+
 /* ---- A server that is not there ---- */
 
 static unsigned told_of_server;

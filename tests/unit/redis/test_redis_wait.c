@@ -1,5 +1,5 @@
-/* test_redis_wait.c - what all stores have: waiting for a socket and for a bell, and a line that is
- * told. */
+/* test_redis_wait.c - what all stores have: waiting for a socket and for a bell, a line that is
+ * told, names. */
 #include <criterion/criterion.h>
 
 #include <poll.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/name.h"
 #include "base/time.h"
 #include "base/wait.h"
 #include "due/due.h"
@@ -161,4 +162,30 @@ Test(line, is_told_to_whoever_listens_and_cut_where_it_is_too_long)
     text[sizeof text - 1] = '\0';
     due__store_log(&how, DUE_LOG_INFO, "%s", text);
     cr_expect_eq(strlen(told), 255u);
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+static bool is_name(const char *text, size_t most)
+{
+    char name[DUE__NAME_MAX + 2] = "";
+
+    snprintf(name, sizeof name, "%s", text);
+    return due__is_name(name, most);
+}
+
+Test(name, is_one_to_64_letters_that_need_no_quoting)
+{
+    char text[66];
+
+    cr_expect_not(is_name("", DUE__NAME_MAX));
+    cr_expect(is_name("Az_9.-", DUE__NAME_MAX));
+    cr_expect_not(is_name("a b", DUE__NAME_MAX));
+    cr_expect_not(is_name("a:", DUE__NAME_MAX));
+    cr_expect_not(is_name("abc", 2));
+    memset(text, 'n', sizeof text);
+    text[65] = '\0';
+    cr_expect_not(is_name(text, DUE__NAME_MAX));
+    text[64] = '\0';
+    cr_expect(is_name(text, DUE__NAME_MAX));
 }

@@ -16,6 +16,7 @@
 /* Once the scripts are there, in either order. */
 REDIS_PROXY_TEST(share_cost, of_a_put_a_claim_an_end_and_a_beat_is_a_command_each)
 {
+    struct due_claim one = { .need = 1, .lease_ns = DUE_S(600) };
     struct due_beat beat = { 0 };
     due_change other = put(2, 5);
 
@@ -25,8 +26,10 @@ REDIS_PROXY_TEST(share_cost, of_a_put_a_claim_an_end_and_a_beat_is_a_command_eac
         by_priority = i == 1;
         struct sharer s = joined_by_proxy();
         cr_expect_eq(s.verbs->beat(s.store, &beat, soon(LONG_NS)), 0);
-        COMMANDS(1, say(&s, put(1, 5)));
-        COMMANDS(1, claim(&s, 1));
+        due_change first = put(1, 5);
+        COMMANDS(1, call_once(&s, &first, 1, NULL, LONG_NS));
+        cr_expect_eq(s.results[0], 0);
+        COMMANDS(1, call_once(&s, NULL, 0, &one, LONG_NS));
         cr_assert_eq(s.n_held, 1u);
         COMMANDS(1, say(&s, of_held(&s, 0, DUE_CHANGE_DROP)));
         COMMANDS(1, say(&s, other));
@@ -36,6 +39,61 @@ REDIS_PROXY_TEST(share_cost, of_a_put_a_claim_an_end_and_a_beat_is_a_command_eac
         COMMANDS(1, s.verbs->beat(s.store, &beat, soon(LONG_NS)));
         go(&s);
     }
+}
+
+/* ---- Durability ------------------------------------------------------------------------------ */
+
+/* By the log, or to who opens by the error alone. */
+SHARE_TEST(share_durability, that_is_less_than_is_required_is_told_once)
+{
+    due_redis_options require = { .require = DUE_DURABLE_EVERYSEC };
+    struct due_beat beat = { 0 };
+
+    ASK("CONFIG", "SET", "appendonly", "yes");
+    ASK("CONFIG", "SET", "save", "");
+    struct sharer s = joined_at(NULL, require);
+    ASK("CONFIG", "SET", "appendonly", "no");
+    for (int i = 0; i < 3; i++) {
+        logged[0] = '\0';
+        inside(s.store)->probed_ns = 0;
+        cr_expect_eq(s.verbs->beat(s.store, &beat, soon(LONG_NS)), 0);
+        cr_expect_eq(strstr(logged, "durability in force is") != NULL, i == 0, "%s", logged);
+    }
+    struct sharer late = { .n_held = 0 };
+    due_store *store = make(require, NULL);
+    logged[0] = '\0';
+    cr_expect_eq(join_as(&late, store, LONG_NS), DUE_EDURABILITY);
+    cr_expect_not_null(strstr(error.text, "durability in force is"), "%s", error.text);
+    cr_expect_str_empty(logged);
+    due_redis_free(store);
+    go(&s);
+}
+
+/* ---- Who is there ---------------------------------------------------------------------------- */
+
+static int count_waits(void *ctx, const struct due_process_seen *seen)
+{
+    *(size_t *)ctx += seen->waits ? 1 : 0;
+    return 0;
+}
+
+SHARE_TEST(share_people, are_said_to_wait_while_they_do)
+{
+    struct sharer s = joined();
+    struct sharer other = joined();
+
+    cr_assert_eq(await(&s, 1), 0);
+    cr_assert_eq(await(&other, 1), 0);
+    for (size_t waits = 3; waits-- > 0;) {
+        size_t n = 0;
+
+        for (int i = 0; i < 50; i++)
+            cr_expect_eq(s.verbs->processes(s.store, count_waits, &n, soon(LONG_NS)), 0);
+        cr_expect_eq(n, 50 * waits);
+        cr_assert_eq(claim(waits == 2 ? &other : &s, 1), 0);
+    }
+    go(&other);
+    go(&s);
 }
 
 /* ---- Topics ---------------------------------------------------------------------------------- */
@@ -161,6 +219,55 @@ REDIS_PROXY_TEST(share_answers, of_a_beat_are_not_believed_if_they_make_no_sense
     cr_expect_eq(s.verbs->beat(s.store, &beat, soon(LONG_NS)), DUE_ECORRUPT);
     cr_expect_eq(s.verbs->beat(s.store, &beat, soon(LONG_NS)), 0);
     cr_expect_eq(beat.renew_ns, DUE_S(10));
+    go(&s);
+}
+
+/* Nobody is subscribed by them, so it is tried again, and then a ring is heard. */
+REDIS_PROXY_TEST(share_answers, of_subscribing_are_not_believed_if_they_make_no_sense)
+{
+    static const char *const says[] = { "-NOPERM x", ":7", "*3\r\n$4\r\nelse\r\n$1\r\nc\r\n:1",
+                                        "*2\r\n$9\r\nsubscribe\r\n$1\r\nc" };
+    struct sharer other = joined();
+
+    for (size_t i = 0; i < sizeof says / sizeof says[0]; i++) {
+        struct fault_cell cell = answer_of(1, "SUBSCRIBE", says[i]);
+        struct due_heard heard;
+        int rc = DUE_EAGAIN;
+
+        cell.where = FAULT_BEFORE;
+        fault_proxy_plan(proxy, &cell, 1);
+        struct sharer s = joined_by_proxy();
+        cr_expect_eq(fault_proxy_struck(proxy), 1u);
+        cr_assert_eq(await(&s, 1), 0);
+        cr_assert_eq(say(&other, put(i + 1, 5)), 0);
+        for (int64_t end = soon(LONG_NS); rc == DUE_EAGAIN && due__mono_ns() < end;)
+            rc = s.verbs->listen(s.store, &heard, soon(DUE_S(5)));
+        cr_expect_eq(rc, 1, "%s", says[i]);
+        cr_assert_eq(claim(&s, 1), 0);
+        cr_assert_eq(s.n_held, 1u);
+        cr_expect_eq(say(&s, of_held(&s, 0, DUE_CHANGE_DROP)), 0);
+        go(&s);
+    }
+    go(&other);
+}
+
+/* Of whom is asked in which topics jobs are that are changed by their ids. */
+REDIS_PROXY_TEST(share_answers, of_topics_are_not_believed_if_they_make_no_sense)
+{
+    static const char *const says[] = { ":7", "*0", "*1\r\n$-1", "*2\r\n$-1\r\n:7", "+x" };
+    struct sharer s = joined_by_proxy();
+    due_change moves[] = { move(1, 5, 5), drop(3, 0) };
+
+    cr_assert_eq(say(&s, put(1, 5)), 0);
+    moves[0].record.topic = moves[1].record.topic = NULL;
+    for (size_t i = 0; i < sizeof says / sizeof says[0]; i++) {
+        struct fault_cell cell = answer_of(1, "HMGET", says[i]);
+
+        fault_proxy_plan(proxy, &cell, 1);
+        cr_expect_eq(exchange(&s, moves, 2, NULL), DUE_ECORRUPT, "%s", says[i]);
+    }
+    cr_expect_eq(exchange(&s, moves, 2, NULL), 0);
+    cr_expect(s.results[0] == 0 && s.results[1] == DUE_ENOENT);
     go(&s);
 }
 

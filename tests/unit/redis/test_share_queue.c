@@ -398,7 +398,8 @@ SHARE_TEST(share_people, are_shown_and_forgotten_after_a_day)
     struct sharer s = joined();
     size_t n = 0;
 
-    ASK("HSET", "due:{q}:p", "17", "old 1 1600000000000000 1600000000000000");
+    ASK("HSET", "due:{q}:p", "17", "old 1 1600000000000000 1600000000000000", "18", "old 1 2 3 4",
+        "19", "old 1 2 3 4");
     ASK("HSET", "due:{q}:writers", "17:p", "1 1 1", "17:w", "1 1 1");
     ASK("HSET", "due:{q}:c", "17:p", "answer", "17:w", "answer");
     ASK("ZADD", "due:{q}:w", "6000000000000001", "17");

@@ -94,6 +94,23 @@ Test(groups, leave_nothing_behind_whatever_ends_their_jobs)
     }
 }
 
+/* Several at once, each of a group of its own, behind whom nobody is kept back. */
+Test(groups, leave_nothing_behind_that_end_at_once)
+{
+    struct share_job jobs[] = { grouped(1, T0 - 3, "g"), grouped(2, T0 - 2, "h") };
+
+    share_put(&one, jobs, 2);
+    cr_assert_eq(claim(&two, 9)->count, 2);
+    const int64_t lease = two.answer.lease;
+    const struct share_outcome done[] = {
+        { .kind = 'a', .topic = 1, .id = id(1), .lease = lease },
+        { .kind = 'a', .topic = 1, .id = id(2), .lease = lease },
+    };
+    share_work(&two, done, 2, (struct share_claim){ 0 });
+    cr_expect_eq(two.answer.code, 'D', "%s", two.answer.error);
+    cr_expect_eq(LEFT(), 0);
+}
+
 Test(groups, stay_in_order_whatever_is_done_to_those_that_wait)
 {
     put_chain(1, 4);

@@ -95,10 +95,10 @@ static int no_topic(void *ctx, const char *topic, int paused, int64_t held_max)
 /* A name that no topic can have is not shown. */
 Test(sqlite_settings, a_row_that_makes_no_sense_is_refused)
 {
-    static const char *const names[] = { "x'6d006c'", "zeroblob(300)" };
+    static const char *const names[] = { "x'6d006c'", "x'00'", "zeroblob(300)" };
     char text[128];
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         unsigned shown = 0;
 
         cr_assert_eq(sqlite_desk_open(&desk), 0, "%s", desk.error.text);

@@ -195,6 +195,9 @@ Test(sqlite_trouble, a_damaged_record_is_set_aside_and_the_others_are_shown)
     desk.store->verbs->stats(desk.store, &stats);
     cr_expect_eq(stats.quarantined, 4);
     sqlite3_close(db);
+    sqlite_desk_shut(&desk);
+    cr_assert_eq(sqlite_desk_open(&desk), 0, "%s", desk.error.text);
+    cr_expect_eq(desk.info.jobs, 16u);
 }
 
 /* The log of the last second is on the disk: its length there says so only in a test of crashes, so
