@@ -198,6 +198,9 @@ REDIS_PROXY_TEST(redis_survey, knows_after_which_start_half_a_batch_may_land)
         cr_expect_eq(rc, 0, "%d: %s", i, error.text);
         cr_expect_eq(inside(store)->late, i == 5, "%d", i);
         cr_expect(!inside(store)->unsure && info.put_again == 0, "%d", i);
+        cr_expect_eq(due__redis_probe(inside(store), false, soon(LONG_NS)), 0);
+        cr_expect_eq(inside(store)->late, i == 5, "%d: it is the same start", i);
+        cr_expect_not(inside(store)->unsure, "%d: it is the same start", i);
         snprintf(start, sizeof start, "%s", inside(store)->server);
         finish(store);
     }

@@ -39,6 +39,7 @@ Test(sqlite_rooms, tell_each_error_of_sqlite_in_words_of_its_own)
                    { SQLITE_INTERRUPT, DUE_EAGAIN, "the time was up", false },
                    { SQLITE_FULL, DUE_ENOSPC, "there is no room for", true },
                    { SQLITE_READONLY, DUE_EACCES, "cannot be written to", true },
+                   { SQLITE_IOERR, DUE_EAGAIN, "(no errno)", true },
                    { SQLITE_NOTADB, DUE_ENOTSUP, "is no SQLite database", true } };
     struct due__sqlite *s = inside();
 
@@ -136,4 +137,46 @@ Test(sqlite_rooms, are_not_made_where_there_is_no_descriptor)
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
     cr_expect_lt(rc, 0);
     cr_expect_null(store);
+}
+
+static char shown_reason[200];
+
+static int keep_reason(void *ctx, const due_record *record)
+{
+    (void)ctx;
+    snprintf(shown_reason, sizeof shown_reason, "%s", record->reason);
+    return 0;
+}
+
+/* As much of it as a job has room for. */
+Test(sqlite_rooms, cut_a_reason_that_is_too_long)
+{
+    static const char reason[] =
+        "0123456789012345678901234567890123456789012345678901234567890123456789";
+    due_change bury = { .kind = DUE_CHANGE_PUT, .is_new = 1, .record = sqlite_desk_record(1) };
+
+    bury.record.cause = DUE_CAUSE_BURIED;
+    bury.record.died_ns = 5;
+    bury.record.reason = reason;
+    cr_assert_eq(sqlite_desk_commit(&desk, &bury, DUE_S(5)), 0);
+    cr_expect_eq(desk.store->verbs->find(desk.store, bury.record.id, keep_reason, NULL,
+                                         crew_now_ns() + DUE_S(5)),
+                 0);
+    cr_expect_eq(strlen(shown_reason), (size_t)DUE_REASON_BYTES - 1, "%s", shown_reason);
+}
+
+Test(sqlite_rooms, take_a_name_of_64_letters_and_none_longer)
+{
+    struct sqlite_desk other;
+    char name[66];
+
+    sqlite_desk_begin(&other);
+    memset(name, 'n', sizeof name);
+    name[65] = '\0';
+    cr_expect_eq(sqlite_desk_open_as(&other, name, 0), DUE_EINVAL);
+    cr_expect_eq(sqlite_desk_open_as(&other, "", 0), DUE_EINVAL);
+    cr_expect_eq(sqlite_desk_open_as(&other, "a b", 0), DUE_EINVAL);
+    name[64] = '\0';
+    cr_expect_eq(sqlite_desk_open_as(&other, name, 0), 0, "%s", other.error.text);
+    sqlite_desk_end(&other);
 }
