@@ -96,6 +96,30 @@ SHARE_TEST(share_people, are_said_to_wait_while_they_do)
     go(&s);
 }
 
+/* ---- Said again ------------------------------------------------------------------------------ */
+
+/* What the visitor could not take, and another has by now, is not shown again. */
+SHARE_TEST(share_again, a_claim_shows_only_what_is_held_still)
+{
+    struct due_claim brief = { .need = 2, .lease_ns = DUE_MS(1) };
+    struct sharer s = joined();
+    struct sharer other = joined();
+    due_change puts[] = { put(1, 5), put(2, 6) };
+
+    cr_assert_eq(exchange(&s, puts, 2, NULL), 0);
+    s.refuse = DUE_ENOMEM;
+    cr_expect_eq(exchange(&s, NULL, 0, &brief), DUE_ENOMEM);
+    cr_assert_eq(nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL), 0);
+    cr_assert_eq(claim(&other, 1), 0);
+    cr_assert_eq(other.n_held, 1u, "its lease was over");
+    s.refuse = 0;
+    cr_expect_eq(exchange(&s, NULL, 0, &brief), 0);
+    cr_assert_eq(s.n_held, 1u);
+    cr_expect_neq(s.sequence[0], other.sequence[0]);
+    go(&s);
+    go(&other);
+}
+
 /* ---- Topics ---------------------------------------------------------------------------------- */
 
 SHARE_TEST(share_topics, are_entered_with_their_first_job_though_they_were_claimed_from_before)
