@@ -10,7 +10,8 @@
  *                   @from's, nor kept for another: DUE_EEXIST.  That one goes on without it.  Only
  *                   if there is room: DUE_EAGAIN
  *   DROP            held: it is done.  Not held: cancelled, or with was_dead struck off the dead;
- *                   with was_ns only if it died then, with dead_max only if there are too many
+ *                   with was_ns only if it died then, with dead_max only if there are too many;
+ *                   with a mark, and no dead_max, only if it is as it was shown
  *   MOVE            held: it waits again.  Not held: it gets another time; was_dead: it waits again
  *   BURY            held
  *   BEGIN EXTEND RELEASE   held
@@ -19,9 +20,10 @@
  *   TOPIC           for all that share the queue, and stays; who waits for what it lets go is rung
  *
  * A change of a job that is held takes effect only if the lease is still that of @held; of one that
- * is not, only if nobody holds it and it is as was_ns and the counts in record say (MOVE, AMEND; of
- * a dead job only was_ns is looked at, the counts are new), or whatever it is (DROP).  An AMEND
- * only if its content is what it was when it was shown with the mark in record, too.
+ * is not, only if nobody holds it and it is as was_ns and the counts in record say (MOVE, AMEND, a
+ * DROP with a mark; of a dead job only was_ns is looked at, the counts are new), or whatever it is
+ * (any other DROP).  An AMEND, and a DROP with a mark, only if its content is what it was when it
+ * was shown with that mark, too.
  *
  * A key is its job's until a DROP, whether that says it or not; then it is free, or, if the job was
  * held, kept until key_kept_ns.  An AMEND or DROP of a job that nobody holds which says a key is

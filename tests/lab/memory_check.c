@@ -117,8 +117,12 @@ const char *memory_record_wrong(const struct memory_store *s, const due_change *
 
     if (change->kind < DUE_CHANGE_PUT || change->kind > DUE_CHANGE_TOPIC)
         return "a change of no known kind";
-    if ((change->kind == DUE_CHANGE_AMEND) != (r->mark_len > 0))
+    bool shown = change->kind == DUE_CHANGE_DROP && s->joined && change->held == 0;
+    if (r->mark_len > 0 ? change->kind != DUE_CHANGE_AMEND && !shown
+                        : change->kind == DUE_CHANGE_AMEND)
         return "a mark, or none";
+    if (r->mark_len > 0 && change->dead_max > 0)
+        return "a mark of one that is too many";
     if (pair_wrong(r->key, r->key_len, DUE_KEY_MAX))
         return "key and key_len do not agree";
     if (change->kind == DUE_CHANGE_KEEP || change->kind == DUE_CHANGE_FORGET)

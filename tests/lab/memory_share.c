@@ -216,7 +216,7 @@ static bool unchanged(struct memory_disk *disk, const struct memory_job *job,
 
     if (change->kind != DUE_CHANGE_MOVE && r->key_len > 0 && !memory_share_has_key(disk, r))
         return false;
-    if (change->kind == DUE_CHANGE_DROP)
+    if (change->kind == DUE_CHANGE_DROP && r->mark_len == 0)
         return may_drop(disk, job, change);
     if (job->place.until_ns != change->was_ns)
         return false;

@@ -235,6 +235,19 @@ void sharing_amend(struct sharing *t, size_t job, int64_t until_ns, const void *
     last(t)->record.mark_len = t->mark_len;
 }
 
+void sharing_lend(struct sharing *t, size_t job)
+{
+    const due_record *r = &t->base.jobs[job].record;
+
+    suite_drop(&t->base, job);
+    last(t)->was_ns = r->cause != 0 ? r->died_ns : r->until_ns;
+    last(t)->was_dead = r->cause != 0;
+    last(t)->record.attempts = r->attempts;
+    last(t)->record.failures = r->failures;
+    last(t)->record.mark = t->mark;
+    last(t)->record.mark_len = t->mark_len;
+}
+
 void sharing_hold_back(struct sharing *t, const char *topic, int64_t paused, int64_t held_max)
 {
     due_record none = { .topic = topic, .priority = 255 };

@@ -93,6 +93,8 @@ void sharing_strike(struct sharing *t, size_t job); /* off the dead */
 bool sharing_look(struct sharing *t, int s, size_t job);
 /* It gets other bytes, which stay valid, and waits until then; as it was when it was looked at. */
 void sharing_amend(struct sharing *t, size_t job, int64_t until_ns, const void *data, size_t len);
+/* It is dropped, dead or not, as it was when it was looked at. */
+void sharing_lend(struct sharing *t, size_t job);
 /* What holds back a topic is another; -1: as it is. */
 void sharing_hold_back(struct sharing *t, const char *topic, int64_t paused, int64_t held_max);
 /* Of what is held so. */
@@ -141,6 +143,6 @@ extern const struct suite_test_shared {
 } share_change_tests[], share_edit_tests[], share_claim_tests[], share_number_tests[],
     share_join_tests[], share_wait_tests[], share_look_tests[], share_size_tests[],
     share_history_tests[], share_topic_tests[], share_key_tests[], share_group_tests[],
-    share_capacity_tests[], share_rank_tests[];
+    share_capacity_tests[], share_rank_tests[], share_lend_tests[];
 
 #endif

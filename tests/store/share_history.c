@@ -95,20 +95,41 @@ static void gather_edit(struct sharing *t)
         t->base.changes[0].dead_max = 1 + below(t, 6);
 }
 
+/* A job is looked at, or was, perhaps before others changed it. */
+static bool look_at_any(struct sharing *t, int s, size_t *job)
+{
+    bool again = t->mark_len > 0 && below(t, 3) == 0;
+
+    *job = again ? t->marked : t->base.n_jobs > 0 ? (size_t)below(t, t->base.n_jobs) : 0;
+    if (*job >= t->base.n_jobs || (!again && !sharing_look(t, s, *job)))
+        return false;
+    if (below(t, 4) == 0)
+        sharing_pass(t, DUE_US((int64_t)below(t, 3000))); /* others may come between */
+    return true;
+}
+
+static void gather_lend(struct sharing *t, int s)
+{
+    size_t job;
+
+    if (!look_at_any(t, s, &job))
+        return;
+    sharing_lend(t, job);
+    if (below(t, 4) == 0)
+        name_key(t, &t->base.changes[0].record); /* perhaps another's */
+}
+
 /* It gets bytes that no job had before. */
 static void gather_amend(struct sharing *t, int s)
 {
     static char texts[4096][12];
     static atomic_uint n;
-    bool again = t->mark_len > 0 && below(t, 3) == 0; /* by what it was, perhaps before others */
-    size_t job = again ? t->marked : t->base.n_jobs > 0 ? (size_t)below(t, t->base.n_jobs) : 0;
+    size_t job;
 
-    if (job >= t->base.n_jobs || (!again && !sharing_look(t, s, job)))
+    if (!look_at_any(t, s, &job))
         return;
     unsigned text = atomic_fetch_add(&n, 1) % 4096;
     snprintf(texts[text], sizeof texts[text], "n%u", text);
-    if (below(t, 4) == 0)
-        sharing_pass(t, DUE_US((int64_t)below(t, 3000))); /* others may come between */
     sharing_amend(t, job, sharing_now(t) + DUE_MS((int64_t)below(t, 60)), texts[text],
                   strlen(texts[text]));
     t->base.changes[0].anew = t->base.jobs[job].record.cause == 0 && below(t, 3) == 0;
@@ -179,7 +200,7 @@ static bool step(struct sharing *t, struct process *processes, int n)
     else if (what < 10 && below(t, 4) == 0)
         gather_hold_back(t);
     else if (what < 10)
-        gather_amend(t, s);
+        (below(t, 3) == 0 ? gather_lend : gather_amend)(t, s);
     else if (what < 12)
         gather_edit(t);
     else {

@@ -80,7 +80,7 @@ void replay_asked(struct replay *r, const due_change *changes, size_t n,
     for (size_t i = 0; i < n; i++) {
         x->changes[i] = changes[i];
         x->changes[i].record.topic = copy_of(changes[i].record.topic);
-        x->changes[i].record.mark_len = changes[i].kind == DUE_CHANGE_AMEND ? (size_t)r->seen : 0;
+        x->changes[i].record.mark_len = changes[i].record.mark_len > 0 ? (size_t)r->seen : 0;
         x->changes[i].record.headers_len = (size_t)content_of(&changes[i].record);
     }
     if (claim == NULL)
@@ -338,6 +338,17 @@ static bool model_may_drop(const struct model *m, const struct model_job *j, con
            (c->dead_max == 0 || dead > c->dead_max);
 }
 
+/* Of a job that nobody holds: is it what the change says that it was? */
+static bool model_is_so(const struct model *m, const struct model_job *j, const due_change *c)
+{
+    if (j->at != grains(m, c->was_ns))
+        return false;
+    if (j->state == WAITS &&
+        (j->attempts != c->record.attempts || j->failures != c->record.failures))
+        return false;
+    return c->kind == DUE_CHANGE_MOVE || j->content == c->record.mark_len;
+}
+
 /* Is the queue as full as it may be? */
 static bool model_full(const struct model *m)
 {
@@ -396,7 +407,8 @@ static int model_change(struct model *m, const due_change *c, int64_t now_ns)
             return DUE_EAGAIN;
     }
     if (c->kind == DUE_CHANGE_DROP) {
-        bool drops = j->state != DEAD || model_may_drop(m, j, c);
+        bool drops = c->record.mark_len != 0 ? model_is_so(m, j, c)
+                                             : j->state != DEAD || model_may_drop(m, j, c);
 
         j->state = drops ? GONE : j->state;
         j->passed = j->passed && !drops;
@@ -404,12 +416,7 @@ static int model_change(struct model *m, const due_change *c, int64_t now_ns)
             model_key_end(m, j->id, 0);
         return drops ? 0 : DUE_EAGAIN;
     }
-    if (j->at != grains(m, c->was_ns))
-        return DUE_EAGAIN;
-    if (j->state == WAITS &&
-        (j->attempts != c->record.attempts || j->failures != c->record.failures))
-        return DUE_EAGAIN;
-    if (c->kind == DUE_CHANGE_AMEND && j->content != c->record.mark_len)
+    if (!model_is_so(m, j, c))
         return DUE_EAGAIN;
     if (c->kind == DUE_CHANGE_AMEND)
         j->content = c->record.headers_len;

@@ -28,7 +28,7 @@ struct replay {
     bool by_rank;      /* its order is by priority */
 };
 
-/* A job was looked at: an AMEND that follows believes that it is so. */
+/* A job was looked at: an AMEND, or a DROP with a mark, believes that it is so. */
 void replay_seen(struct replay *r, const due_record *record);
 /* An exchange begins; what is asked for is copied, but for keys and groups, which have to stay. */
 void replay_asked(struct replay *r, const due_change *changes, size_t n,

@@ -9,8 +9,10 @@
 --       for c and x the last word is a key, which has to be the job's ('': whichever); and with
 --       other content
 --         u  waits still     v  stays dead, as it is     w  dead, waits again
+--         l  cancelled           z  dead, is dropped: both only if it is as it was shown
 --       of which four words more: the record as it is believed to be, the new one, its length if
---       it is long, else '', and a key as above.  There a new entry of '' is none.  And of a topic
+--       it is long, else '', and a key as above.  There a new entry of '' is none, and l and z have
+--       nothing new.  And of a topic
 --         s  in place of score and entry 1 if it is to be paused, and how many of its jobs may be
 --            held at a time; '' as it is
 -- Answers stamp, time, statuses (d done, c it has changed, o somebody holds it, u unknown; '': all
@@ -22,7 +24,7 @@ end
 local status, plain = {}, true
 local NONE = string.rep('\0', 8)
 local has_keys = call('EXISTS', jk) == 1
-local wide = {u = true, v = true, w = true}
+local wide = {u = true, v = true, w = true, l = true, z = true}
 
 local function drop(zset, id, topic, score)
     local group = group_of(id)
@@ -47,7 +49,7 @@ end
 
 -- The zset in which the job stands ('g': it is kept back), its score and topic; or a status.
 local function find(kind, topic, id)
-    if string.find('kxvw', kind) then
+    if string.find('kxvwz', kind) then
         local score = call('ZSCORE', KEYS[8], id)
         if score then
             return KEYS[8], score, topic
@@ -91,7 +93,7 @@ local function unchanged(kind, score, id)
     if wide[kind] and call('HGET', KEYS[6], id) ~= ARGV[at + 7] then
         return false
     end
-    if string.find('kxvw', kind) then
+    if string.find('kxvwz', kind) then
         return true
     end
     local counts = string.sub(call('HGET', KEYS[7], id) or '', 21, 28)
@@ -132,7 +134,7 @@ local function edit(kind, topic, id)
         call('ZCARD', KEYS[8]) <= tonumber(ARGV[at + 5]) then
         return 'c'
     end
-    if kind == 'c' or kind == 'x' then
+    if string.find('cxlz', kind) then
         drop(zset, id, where, score)
         return 'd'
     end
@@ -175,7 +177,7 @@ local function in_order(n)
     for i = 1, n do
         local kind, id = ARGV[at], ARGV[at + 2]
         begins[i], order[i] = at, i
-        local waits = string.find('cmu', kind)
+        local waits = string.find('cmul', kind)
         if not waits or seen[id] then
             reverse(order, first, i - 1)
             first, seen = waits and i or i + 1, {}

@@ -232,6 +232,12 @@ static bool amends(char letter)
     return strchr("uvw", letter) != NULL;
 }
 
+/* Is it dropped only as it was shown? */
+static bool as_shown(char letter)
+{
+    return letter == 'l' || letter == 'z';
+}
+
 /* The key that has to be the job's, if the change says one. */
 static void put_key(struct due__redis *s, const due_record *r)
 {
@@ -258,6 +264,19 @@ static int put_content(struct due__redis *s, const due_change *c)
         due__link_text(s->link, "");
     put_key(s, &c->record);
     return 0;
+}
+
+/* In place of what it was there is to be nothing. */
+static void put_shown(struct due__redis *s, const due_change *c)
+{
+    due__link_number(s->link, due__redis_score(c->was_ns));
+    put_attempts(s, &c->record);
+    due__link_text(s->link, "");
+    due__link_text(s->link, "");
+    due__link_bytes(s->link, c->record.mark, c->record.mark_len);
+    due__link_text(s->link, "");
+    due__link_text(s->link, "");
+    put_key(s, &c->record);
 }
 
 /* A dead one is dropped: if it died then, and if more than so many are dead. */
@@ -294,6 +313,10 @@ static int put_edit(struct due__redis *s, const due_change *c, char letter, size
         put_strike(s, c);
         return 0;
     }
+    if (as_shown(letter)) {
+        put_shown(s, c);
+        return 0;
+    }
     if (!moves && !amends(letter)) {
         for (int i = 0; i < 3; i++)
             due__link_text(s->link, "");
@@ -321,7 +344,8 @@ static int format_edit(struct due__redis *s, const struct due__share_lane *lane,
 
     for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
          g = due__share_next_group(plan, p, g + 1))
-        words += plan->group[g].n * (amends(plan->group[g].letter) ? 11 : 7);
+        words += plan->group[g].n *
+                 (amends(plan->group[g].letter) || as_shown(plan->group[g].letter) ? 11 : 7);
     due__share_call_as(s, &due__script_edit, lane, part->number, part->topic, part->topics,
                        1 + words);
     due__link_number(s->link, (int64_t)part->changes);

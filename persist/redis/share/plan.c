@@ -23,6 +23,8 @@ static char letter_of(const due_change *c)
     case DUE_CHANGE_DROP:
         if (held)
             return c->key_kept_ns > 0 ? 'K' : 'a';
+        if (c->record.mark_len > 0) /* which knows nothing of how many are dead */
+            return c->dead_max != 0 ? '\0' : c->was_dead ? 'z' : 'l';
         return c->was_dead ? 'x' : 'c';
     case DUE_CHANGE_MOVE:
         if (held)
@@ -51,7 +53,7 @@ static enum due__share_kind kind_of(char letter)
 {
     if (letter == 'p')
         return DUE__SHARE_PUT;
-    return strchr("cxmkuvws", letter) != NULL ? DUE__SHARE_EDIT : DUE__SHARE_WORK;
+    return strchr("cxlzmkuvws", letter) != NULL ? DUE__SHARE_EDIT : DUE__SHARE_WORK;
 }
 
 /* The topic's number in the part, from 1; 0: it is not there and may not be. */
