@@ -59,8 +59,7 @@ extern "C" {
  * Cost:     two threads (three with DUE_PROXIES_ALWAYS, none with DUE_PROXIES_NEVER); a descriptor
  *           on the realtime and boottime clocks
  * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ESYS (thread or descriptor refused), DUE_ENOTSUP (clock;
- *           of DUE_SHARED an option or a store that cannot be shared, as later of other verbs that
- *           such a queue does not have);
+ *           of DUE_SHARED an option or a store that cannot be shared);
  *           with a store those of its open(), see due/store.h: DUE_EBUSY, DUE_ESTORE, DUE_EACCES,
  *           DUE_EVERSION, DUE_EDURABILITY, DUE_ECORRUPT, DUE_ELIMIT, DUE_ENOSPC
  */

@@ -125,7 +125,9 @@ int due__cancel(struct due_queue *q, due_id id, due_job *job, struct due__deadli
 int due__cancel_with_key(struct due_queue *q, due_id id, const void *key, size_t len, due_job *job,
                          struct due__deadline *by)
 {
-    struct due__ask ask = { .kind = DUE__ASK_CANCEL, .id = id, .key = key, .key_len = len };
+    struct due__ask ask = {
+        .kind = DUE__ASK_CANCEL, .id = id, .key = key, .key_len = len, .job = job
+    };
     uint32_t marked[2] = { DUE__NO_JOB };
     uint32_t number;
     uint32_t generation;
@@ -147,6 +149,6 @@ int due__cancel_with_key(struct due_queue *q, due_id id, const void *key, size_t
     }
     if (!due__is_elsewhere(q, rc))
         return rc;
-    rc = job == NULL ? q->journal->ask(q, &ask, by) : DUE_ENOTSUP;
+    rc = q->journal->ask(q, &ask, by);
     return rc == DUE_ENOENT && marked[0] != DUE__NO_JOB ? DUE_EBUSY : rc; /* it saw the mark */
 }

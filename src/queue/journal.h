@@ -92,6 +92,7 @@ struct due__ask {
     const void *key;      /* O  KEY, REKEY; CANCEL: only if that is the job's; NULL: whichever */
     size_t key_len;       /* O */
     bool kept;            /* O  KEY: that job is gone, and the key kept for it */
+    due_job *job;         /* O  CANCEL: it is lent there; NULL: its bytes are not wanted */
     int64_t
         at_ns; /* O  MOVE, KICK, AMEND, REKEY: its time; KICK_ALL: of those that died until then */
     due_info *info;           /* O  FIND, LIST, PAGE: what is known, but for ready */

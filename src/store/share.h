@@ -229,6 +229,13 @@ bool due__sharing_kick(const due_record *r, int64_t at_ns, due_change *ch);
 /* With the key: sh->edit, and its answer. */
 int due__sharing_ask_edit(struct due_queue *q, int64_t until_ns);
 
+/* A change of a job that was looked at has that answer: may it be another since?  One that is
+ * unknown has gone; or it is dead by now, or not any more. */
+static inline bool due__sharing_look_again(int rc)
+{
+    return rc == DUE_EAGAIN || rc == DUE_ENOENT;
+}
+
 /* ---- share_amend.c ---- */
 
 /* With the key: a job that is not here gets other content, or is kicked without its limit. */
@@ -236,6 +243,11 @@ int due__sharing_amend(struct due_queue *q, const struct due__ask *ask, int64_t 
 
 /* All that the change points to, but its topic, is kept with it: false: no memory. */
 bool due__sharing_edit_keep(struct due_queue *q, due_record *r);
+
+/* ---- share_lend.c ---- */
+
+/* With the key: a job that is not here is cancelled, and lent to the caller in ask->job. */
+int due__sharing_lend(struct due_queue *q, const struct due__ask *ask, int64_t until_ns);
 
 /* ---- share_keys.c ---- */
 

@@ -124,12 +124,16 @@ int due__sharing_amend(struct due_queue *q, const struct due__ask *ask, int64_t 
 {
     struct due__commits *c = q->commits;
     struct amending a = { .q = q, .ask = ask };
+    bool again = true;
     int rc = DUE_EAGAIN;
 
-    for (int looks = 0; rc == DUE_EAGAIN && looks < LOOKS; looks++) {
+    for (int looks = 0; again && looks < LOOKS; looks++) {
         rc = c->store->verbs->find(c->store, ask->id, make, &a, until_ns);
-        if (rc == 0)
-            rc = due__sharing_ask_edit(q, until_ns);
+        again = rc == DUE_EAGAIN;
+        if (rc != 0)
+            continue;
+        rc = due__sharing_ask_edit(q, until_ns);
+        again = due__sharing_look_again(rc);
     }
     return rc;
 }

@@ -226,7 +226,8 @@ static int ask_hold_back(struct due_queue *q, const struct due__ask *ask, int64_
     return change_one(q, &ch, until_ns);
 }
 
-static int ask_cancel(struct due_queue *q, struct due__ask *ask, int64_t until_ns)
+/* Whether it waits or is dead. */
+static int cancel_any(struct due_queue *q, const struct due__ask *ask, int64_t until_ns)
 {
     due_change ch = { .kind = DUE_CHANGE_DROP,
                       .record = { .id = ask->id, .key = ask->key, .key_len = ask->key_len } };
@@ -243,6 +244,24 @@ static int ask_cancel(struct due_queue *q, struct due__ask *ask, int64_t until_n
         rc = change_one(q, &ch, until_ns);
     }
     return rc == DUE_EAGAIN && *result == rc ? DUE_ENOENT : rc; /* it has lost the key */
+}
+
+/* One that was kicked before it was looked for among the dead is there still.  Who names it by its
+ * key looks whose that is. */
+static int ask_cancel(struct due_queue *q, const struct due__ask *ask, int64_t until_ns)
+{
+    struct job_found f;
+    int rc = DUE_ENOENT;
+
+    for (int looks = 0; rc == DUE_ENOENT && looks < LOOKS; looks++) {
+        rc = cancel_any(q, ask, until_ns);
+        if (rc != DUE_ENOENT || ask->key != NULL)
+            return rc;
+        int there = look(q, ask->id, &f, until_ns);
+        if (there != 0)
+            return there;
+    }
+    return rc;
 }
 
 bool due__sharing_kick(const due_record *r, int64_t at_ns, due_change *ch)
@@ -323,7 +342,8 @@ int due__sharing_answer(struct due_queue *q, struct due__ask *ask, int64_t until
     case DUE__ASK_PROCESSES:
         return ask_processes(q, ask, until_ns);
     case DUE__ASK_CANCEL:
-        return ask_cancel(q, ask, until_ns);
+        return ask->job != NULL ? due__sharing_lend(q, ask, until_ns)
+                                : ask_cancel(q, ask, until_ns);
     case DUE__ASK_AMEND:
         return due__sharing_amend(q, ask, until_ns);
     case DUE__ASK_HOLD_BACK:

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "os/atomic.h"
+
 static struct shared_shelf *shelf_of(due_store *s)
 {
     return (struct shared_shelf *)(void *)s;
@@ -135,11 +137,22 @@ static bool is_foreign(const struct shared_shelf *it, unsigned n)
     return due_id_equal(it->job[n].id, id);
 }
 
-void shared_end_elsewhere(struct shared_shelf *it, unsigned n)
+void shared_amend(struct shared_shelf *it, unsigned n)
 {
-    if (is_foreign(it, n) && it->job[n].state == SHARED_WAITS)
+    due__store_seq(&it->turns, 1); /* no edge: others may come between */
+    if (it->job[n].state == SHARED_WAITS)
+        it->job[n].content++;
+}
+
+bool shared_end_elsewhere(struct shared_shelf *it, unsigned n)
+{
+    due__store_seq(&it->turns, 1); /* no edge: others may come between */
+    bool there = is_foreign(it, n) && it->job[n].state == SHARED_WAITS;
+
+    if (there)
         it->job[n].state = SHARED_DONE;
     cover_room(it);
+    return there;
 }
 
 bool shared_put_if_room(struct shared_shelf *it, unsigned n)
@@ -233,6 +246,11 @@ static int change(struct shared_shelf *it, const due_change *ch)
         return DUE_ENOENT;
     if (job->state == SHARED_HELD)
         return DUE_EBUSY;
+    if (ch->record.mark_len > 0 &&
+        (job->due_ns != ch->was_ns || job->attempts != ch->record.attempts ||
+         job->failures != ch->record.failures ||
+         memcmp(ch->record.mark, &job->content, sizeof job->content) != 0))
+        return DUE_EAGAIN;
     job->state = SHARED_DONE;
     return 0;
 }
@@ -255,6 +273,21 @@ static void claim_all(struct shared_shelf *it, struct shared_answer *a, const st
     }
 }
 
+/* @content: a copy of the job's, which may be others as soon as anybody does anything. */
+static due_record record_of(const struct shared_job *job, const unsigned *content)
+{
+    return (due_record){ .id = job->id,
+                         .deadline_ns = job->due_ns,
+                         .until_ns = job->due_ns,
+                         .topic = "default",
+                         .data = content,
+                         .len = sizeof *content,
+                         .attempts = job->attempts,
+                         .failures = job->failures,
+                         .mark = content,
+                         .mark_len = sizeof *content };
+}
+
 /* Of what was claimed, that which is held so still. */
 static int show(struct shared_shelf *it, const struct shared_answer *a,
                 due_store_visit_claimed *visit, void *ctx, uint64_t *n)
@@ -267,12 +300,8 @@ static int show(struct shared_shelf *it, const struct shared_answer *a,
 
         if (a->held[i] == 0 || job->state != SHARED_HELD || job->held != a->held[i])
             continue;
-        due_claimed shown = { .record = { .id = job->id,
-                                          .deadline_ns = job->due_ns,
-                                          .until_ns = job->due_ns,
-                                          .topic = "default",
-                                          .attempts = job->attempts,
-                                          .failures = job->failures },
+        unsigned content = job->content;
+        due_claimed shown = { .record = record_of(job, &content),
                               .held = job->held,
                               .lapsed_ns = a->lapsed_ns[i] };
 
@@ -388,8 +417,16 @@ static int shared_ready(due_store *s, int64_t until_ns)
 
 static int shared_find(due_store *s, due_id id, due_store_visit *visit, void *ctx, int64_t until_ns)
 {
-    (void)s, (void)id, (void)visit, (void)ctx, (void)until_ns;
-    return DUE_ENOENT;
+    const struct shared_job *job = shared_get(shelf_of(s), id);
+
+    (void)until_ns;
+    if (job == NULL || job->state == SHARED_DONE)
+        return DUE_ENOENT;
+    unsigned content = job->content;
+    due_record r = record_of(job, &content);
+    int rc = visit(ctx, &r);
+    (void)due__load_seq(&shelf_of(s)->turns); /* no edge: others may come between */
+    return rc;
 }
 
 static int shared_close(due_store *s, int64_t until_ns)

@@ -22,6 +22,7 @@ struct shared_job {
     uint64_t held;    /* HELD: by this lease; else by the last one; 0: there was none */
     int64_t until_ns; /* HELD: until then */
     bool elsewhere;   /* HELD: by another process */
+    unsigned content; /* its bytes, and what they are known by */
     uint32_t attempts;
     uint32_t failures;
 };
@@ -52,6 +53,7 @@ struct shared_shelf {
     unsigned unsure; /* and the second */
     unsigned resent; /* exchanges that came once more */
     uint64_t leases; /* so many there have been */
+    unsigned turns;  /* written where others may come before */
     struct shared_answer lane[2];
     struct shared_job job[SHARED_JOBS];
 };
@@ -63,8 +65,12 @@ void shared_make(struct shared_shelf *it);
 void shared_put(struct shared_shelf *it, unsigned n, int64_t due_ns);
 void shared_claim_elsewhere(struct shared_shelf *it, int64_t lease_ns);
 
-/* Another process has done what it had to do with job @n; or puts it if there is room: is there? */
-void shared_end_elsewhere(struct shared_shelf *it, unsigned n);
+/* Another process gives job @n other bytes, if it waits. */
+void shared_amend(struct shared_shelf *it, unsigned n);
+
+/* Another process has done what it had to do with job @n, if it waits: did it?  Or puts it if there
+ * is room: is there? */
+bool shared_end_elsewhere(struct shared_shelf *it, unsigned n);
 bool shared_put_if_room(struct shared_shelf *it, unsigned n);
 /* So many more may come. */
 unsigned shared_room(const struct shared_shelf *it);

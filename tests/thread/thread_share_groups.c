@@ -174,6 +174,23 @@ static int consume(void *arg)
     return 0;
 }
 
+/* As due_cancel(), with the bytes or without. */
+static int cancel_one(struct task *t, due_queue *q, uint32_t n)
+{
+    bool wants = crew_below(&t->seed, 2) == 0;
+    uint32_t bytes = n;
+    due_job job;
+
+    int rc = due_cancel(q, fates[n].id, wants ? &job : NULL);
+    if (!wants || rc != 0)
+        return rc;
+    CREW_CHECK(job.len == sizeof bytes, ": %zu bytes", job.len);
+    memcpy(&bytes, job.data, sizeof bytes);
+    CREW_CHECK(bytes == n, ": the bytes of %u, not of %u", bytes, n);
+    due_job_done(&job);
+    return 0;
+}
+
 /* Jobs that wait are moved, or cancelled. */
 static int meddle(void *arg)
 {
@@ -184,7 +201,7 @@ static int meddle(void *arg)
         uint32_t n = (uint32_t)crew_below(&t->seed, JOBS);
 
         if (atomic_load(&fates[n].sure) && !atomic_load(&fates[n].ended)) {
-            int rc = crew_below(&t->seed, 3) == 0 ? due_cancel(q, fates[n].id, NULL) : 1;
+            int rc = crew_below(&t->seed, 3) == 0 ? cancel_one(t, q, n) : 1;
 
             if (rc == 0)
                 ended(t, n);

@@ -220,6 +220,32 @@ MALL_TEST(share_amend, of_two_at_once_neither_undoes_the_other)
     mall_close(&m);
 }
 
+/* It dies in between, and can be changed all the same. */
+MALL_TEST(share_amend, a_job_that_dies_meanwhile_is_changed)
+{
+    struct mall m = mall_make(2);
+    struct memory_limiter *gate = memory_limiter_new(m.disk);
+    pthread_t thread;
+    due_job job;
+
+    due_id id = lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    struct amending a = { .lab = &m.lab[1], .id = id };
+    memory_store_fault(m.store[1], (struct memory_fault){
+                                       .verb = MEMORY_PUT, .kind = MEMORY_BLOCK, .limiter = gate });
+    cr_assert_eq(pthread_create(&thread, NULL, amend_main, &a), 0);
+    memory_limiter_reached(gate, 1);
+    cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+    cr_expect_eq(due_bury(&job, "cold"), 0);
+    memory_limiter_open(gate);
+    pthread_join(thread, NULL);
+    cr_expect_eq(a.rc, 0, "%s", due_error_name(a.rc));
+    due_record r = record_of(&m, id);
+    cr_expect_eq(r.cause, DUE_CAUSE_BURIED);
+    cr_expect_eq(r.len, 4u);
+    memory_limiter_free(gate);
+    mall_close(&m);
+}
+
 MALL_TEST(share_amend, an_update_in_doubt_is_seen_through_when_its_caller_has_gone)
 {
     struct mall m = mall_make(1);
