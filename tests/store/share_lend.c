@@ -44,6 +44,8 @@ static void drops_what_was_seen(struct sharing *t)
                 sharing_lend(t, job);
                 if (by_id)
                     t->base.changes[0].record.topic = NULL;
+                if (state == DEAD) /* whose counts are not looked at */
+                    t->base.changes[0].record.attempts++;
                 SHARE_ANSWERS(t, result(t, 1), i == 0 ? 0 : DUE_ENOENT);
                 SHARE_ANSWERS(t, sharing_find(t, 0, job), DUE_ENOENT);
             }
