@@ -288,6 +288,25 @@ int due__sharing_edit(struct due_queue *q, int64_t until_ns)
     return rc == DUE_ELOST ? DUE_EFENCED : rc;
 }
 
+int due__sharing_ask_edits(struct due_queue *q, int64_t until_ns)
+{
+    struct due__sharing *sh = q->commits->share;
+    int rc = due__sharing_edit(q, until_ns);
+
+    sh->asking = rc == DUE_EINDOUBT;
+    return rc;
+}
+
+int due__sharing_ask_edit(struct due_queue *q, int64_t until_ns)
+{
+    struct due__sharing *sh = q->commits->share;
+
+    sh->edits = &sh->edit;
+    sh->n_edits = 1;
+    int rc = due__sharing_ask_edits(q, until_ns);
+    return rc == 0 ? sh->results[0] : rc;
+}
+
 void due__sharing_over(struct due_queue *q, int rc)
 {
     due__commit_fence(q, rc == DUE_ELOST ? "the store has lost what this process had done there"

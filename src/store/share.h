@@ -184,8 +184,18 @@ int due__sharing_send(struct due_queue *q, struct due__batch *b, int64_t until_n
 int due__sharing_claim(struct due_queue *q, int64_t until_ns);
 /* The same of the changes in sh->edits; their results are the first. */
 int due__sharing_edit(struct due_queue *q, int64_t until_ns);
+/* The same, and if they are in doubt they are seen through. */
+int due__sharing_ask_edits(struct due_queue *q, int64_t until_ns);
+/* The same of sh->edit alone: its answer. */
+int due__sharing_ask_edit(struct due_queue *q, int64_t until_ns);
 /* What those point to, and was made for them, is not needed any more. */
 void due__sharing_edit_forget(struct due_queue *q);
+/* A change of a job that was looked at has that answer: may it be another since?  One that is
+ * unknown has gone; or it is dead by now, or not any more. */
+static inline bool due__sharing_look_again(int rc)
+{
+    return rc == DUE_EAGAIN || rc == DUE_ENOENT;
+}
 /* With the key: live, and see whether somebody came who was rung, if it is time for that. */
 void due__sharing_beat(struct due_queue *q, int64_t now_ns, int64_t until_ns);
 /* With the key: the store will not have us any more. */
@@ -221,20 +231,9 @@ int due__sharing_hold_back(struct due_queue *q, int topic, int64_t paused, int64
 /* Without it: what the store was asked has been answered, or @until_ns has come. */
 void due__sharing_quiesce(struct due_queue *q, int64_t until_ns);
 int due__sharing_answer(struct due_queue *q, struct due__ask *ask, int64_t until_ns);
-/* With the key: the changes in sh->edits, whose results are the first. */
-int due__sharing_ask_edits(struct due_queue *q, int64_t until_ns);
 /* What a job that is dead is to become, to wait again at @at_ns.  False: its time is limited, so
  * its content is to be another. */
 bool due__sharing_kick(const due_record *r, int64_t at_ns, due_change *ch);
-/* With the key: sh->edit, and its answer. */
-int due__sharing_ask_edit(struct due_queue *q, int64_t until_ns);
-
-/* A change of a job that was looked at has that answer: may it be another since?  One that is
- * unknown has gone; or it is dead by now, or not any more. */
-static inline bool due__sharing_look_again(int rc)
-{
-    return rc == DUE_EAGAIN || rc == DUE_ENOENT;
-}
 
 /* ---- share_amend.c ---- */
 

@@ -191,25 +191,6 @@ static int ask_processes(struct due_queue *q, struct due__ask *ask, int64_t unti
 
 /* ---- Changing ---- */
 
-int due__sharing_ask_edits(struct due_queue *q, int64_t until_ns)
-{
-    struct due__sharing *sh = q->commits->share;
-    int rc = due__sharing_edit(q, until_ns);
-
-    sh->asking = rc == DUE_EINDOUBT;
-    return rc;
-}
-
-int due__sharing_ask_edit(struct due_queue *q, int64_t until_ns)
-{
-    struct due__sharing *sh = q->commits->share;
-
-    sh->edits = &sh->edit;
-    sh->n_edits = 1;
-    int rc = due__sharing_ask_edits(q, until_ns);
-    return rc == 0 ? sh->results[0] : rc;
-}
-
 static int change_one(struct due_queue *q, const due_change *ch, int64_t until_ns)
 {
     q->commits->share->edit = *ch;
