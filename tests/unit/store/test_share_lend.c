@@ -8,8 +8,9 @@
 static void expect_lent(struct lab *lab, due_job *job, due_id id, const char *text)
 {
     cr_expect(due_id_equal(job->id, id));
-    cr_expect_eq(job->len, strlen(text));
-    cr_expect_arr_eq(job->data, text, job->len);
+    cr_assert_eq(job->len, strlen(text));
+    if (job->len > 0)
+        cr_expect_arr_eq(job->data, text, job->len);
     cr_expect_eq(job->token, 0u);
     cr_expect_eq(lab_stats(lab).lent, 1u);
     due_job_done(job);
