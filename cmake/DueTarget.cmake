@@ -8,6 +8,8 @@ function(due_target target)
     if(DUE_OPEN_INSIDE)
         set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET default)
         target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+        # Or the first call of each function is looked up where it is made, on 16 KiB of stack.
+        target_link_options(${target} PRIVATE LINKER:-z,now)
     endif()
     target_compile_definitions(${target} PRIVATE ${DUE_TIME_64})
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
