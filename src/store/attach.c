@@ -238,7 +238,7 @@ static bool stop(struct due_queue *q)
     due__lock_acquire(&c->key); /* G1, G2: whoever has it leaves soon */
     due__commit_refuse(q);
     if (q->shared)
-        due__sharing_retain_stop(q);
+        due__sharing_discard_stop(q);
     due__store_seq(&c->stopped, 1); /* G2 */
     due__commit_leave(q, false);
     if (due__takings_end(q))

@@ -153,7 +153,7 @@ void due__sharing_free(struct due_queue *q, struct due__commits *c)
         return;
     due__records_destroy(&sh->holds, &q->alloc);
     due__sharing_edit_forget(q);
-    due__sharing_retain_free(q);
+    due__sharing_discard_free(q);
     if (sh->many != NULL)
         due__alloc_free(&q->alloc, sh->many, sh->room * sizeof *sh->many);
     if (sh->results != NULL)

@@ -62,8 +62,6 @@ struct due__retention {
     size_t most;             /* K  so many jobs are looked at in the next one */
     int64_t rests_ns;        /* K  others are to look until then, monotonic: it has failed */
     struct due__pages pages; /* K  how far we are */
-    struct due__last_look
-        *looks; /* K  DUE__LOOKS_KEPT, of those changes; NULL: nobody wants them */
 };
 
 struct due__sharing {
@@ -95,6 +93,8 @@ struct due__sharing {
     unsigned char *edit_bytes;           /* K  the same; NULL: nothing */
     size_t edit_size;                    /* K */
     due_change *many;                    /* K  or these, of room for results; NULL: not yet */
+    struct due__last_look *looks;        /* K  DUE__LOOKS_KEPT, of these; NULL: nobody wants them */
+    bool clears;                         /* K  they are in doubt, and of a clear */
     bool asking;                         /* K  it was sent, and is not answered */
     bool riding;                         /* K  it goes with the batch under way */
     bool waits;                          /* K  the store will ring us for those topics */
@@ -268,14 +268,15 @@ int due__sharing_page(struct due_queue *q, struct due__pages *pages, bool dead, 
 
 /* What the job is.  False: no memory. */
 bool due__look_keep(struct due_queue *q, const due_record *r, int topic, struct due__last_look *l);
-void due__look_forget(struct due_queue *q, struct due__last_look *l);
-/* It has gone, and there is a hook. */
-void due__look_show(struct due_queue *q, const struct due__last_look *l);
+/* With the key: room for those of a page, if there is a hook.  False: no memory. */
+bool due__looks_make(struct due_queue *q);
 /* With the key: the changes of a page of dead jobs have been answered; or not made: @rc. */
 void due__sharing_retained(struct due_queue *q, int rc);
+/* The same of a clear, whose jobs are shown; DUE_EINDOUBT: once it is known. */
+void due__sharing_cleared(struct due_queue *q, int rc);
 /* With the key: nothing is sent any more, so what is in doubt stays so. */
-void due__sharing_retain_stop(struct due_queue *q);
-void due__sharing_retain_free(struct due_queue *q);
+void due__sharing_discard_stop(struct due_queue *q);
+void due__sharing_discard_free(struct due_queue *q);
 
 /* ---- share_retain.c ---- */
 

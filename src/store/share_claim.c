@@ -248,6 +248,8 @@ bool due__sharing_settle(struct due_queue *q, int64_t until_ns)
             return false;
         if (sh->retention.sent)
             due__sharing_retained(q, rc);
+        if (sh->clears)
+            due__sharing_cleared(q, rc);
     }
     if (!sh->claiming)
         return true;

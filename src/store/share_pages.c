@@ -7,18 +7,16 @@
  *
  * Guards     K  the key (sender.c)      O  its owner's alone
  */
-#include <string.h>
-
 #include "os/atomic.h"
 #include "queue/queue.h"
 #include "store/share.h"
 
 /* A page under way. */
 struct page_turned {
-    struct due_queue *q;          /* O */
-    struct due__ask *ask;         /* O */
-    struct due__last_look *looks; /* O  of those that are gathered; NULL: nobody wants them */
-    size_t limited;               /* O  so many others are to be kicked by themselves */
+    struct due_queue *q;  /* O */
+    struct due__ask *ask; /* O */
+    bool shows;           /* O  those that are gathered are shown once they have gone */
+    size_t limited;       /* O  so many others are to be kicked by themselves */
 };
 
 /* ---- Topics ---- */
@@ -181,7 +179,7 @@ static int gather(void *ctx, const due_record *r)
         sh->many[sh->room - ++p->limited].record.id = r->id; /* from the end on: there is room */
     if (!change_of(p, r, topic, ch))
         return 0;
-    if (p->looks != NULL && !due__look_keep(p->q, r, topic, &p->looks[sh->n_edits]))
+    if (p->shows && !due__look_keep(p->q, r, topic, &sh->looks[sh->n_edits]))
         return DUE_ENOMEM;
     ch->record.topic = due_topic_name(p->q, topic);
     sh->n_edits++;
@@ -195,13 +193,8 @@ static int change_gathered(struct page_turned *p, int64_t until_ns)
 
     sh->edits = sh->many;
     int rc = sh->n_edits > 0 ? due__sharing_ask_edits(p->q, until_ns) : 0;
-    for (size_t i = 0; rc == 0 && i < sh->n_edits; i++) {
-        bool done = sh->results[i] == 0;
-
-        p->ask->got += done;
-        if (done && p->looks != NULL)
-            due__look_show(p->q, &p->looks[i]);
-    }
+    for (size_t i = 0; rc == 0 && i < sh->n_edits; i++)
+        p->ask->got += sh->results[i] == 0;
     return rc;
 }
 
@@ -225,29 +218,27 @@ static int kick_limited(const struct page_turned *p, int64_t until_ns)
 static int ask_change(struct due_queue *q, struct due__ask *ask, int64_t until_ns)
 {
     struct due__sharing *sh = q->commits->share;
-    struct due__last_look looks[DUE__LOOKS_KEPT];
     bool shows = ask->kind != DUE__ASK_KICK_ALL && q->hooks.on_discard != NULL;
-    struct page_turned p = { .q = q, .ask = ask, .looks = shows ? looks : NULL };
+    struct page_turned p = { .q = q, .ask = ask, .shows = shows };
     struct due__pages was = *ask->pages;
     size_t most = shows && sh->room > DUE__LOOKS_KEPT ? DUE__LOOKS_KEPT : sh->room;
 
     ask->got = 0;
     if (sh->many == NULL)
         sh->many = due__alloc_new(&q->alloc, sh->room * sizeof *sh->many);
-    if (sh->many == NULL)
+    if (sh->many == NULL || !due__looks_make(q))
         return DUE_ENOMEM;
     sh->n_edits = 0;
-    memset(looks, 0, sizeof looks);
     int rc =
         due__sharing_page(q, ask->pages, ask->kind != DUE__ASK_CLEAR, most, gather, &p, until_ns);
     if (rc == 0)
         rc = change_gathered(&p, until_ns);
+    if (shows)
+        due__sharing_cleared(q, rc);
     if (rc == 0)
         rc = kick_limited(&p, until_ns);
     if (rc != 0)
         *ask->pages = was;
-    for (size_t i = 0; i < DUE__LOOKS_KEPT; i++)
-        due__look_forget(q, &looks[i]);
     return rc;
 }
 

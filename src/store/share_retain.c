@@ -37,7 +37,7 @@ static int note_dead(void *ctx, const due_record *r)
     it->last = it->last || (!over && q->dead_max == 0);
     if (it->last)
         return 0;
-    if (it->looks != NULL && !due__look_keep(q, r, topic, &it->looks[sh->n_edits]))
+    if (sh->looks != NULL && !due__look_keep(q, r, topic, &sh->looks[sh->n_edits]))
         return DUE_ENOMEM;
     sh->many[sh->n_edits++] = (due_change){
         .kind = DUE_CHANGE_DROP,
@@ -53,23 +53,17 @@ static int note_dead(void *ctx, const due_record *r)
 static bool prepare(struct due_queue *q)
 {
     struct due__sharing *sh = q->commits->share;
-    struct due__retention *it = &sh->retention;
 
     if (sh->many == NULL)
         sh->many = due__alloc_new(&q->alloc, sh->room * sizeof *sh->many);
-    if (it->looks == NULL && q->hooks.on_discard != NULL) {
-        it->looks = due__alloc_new(&q->alloc, DUE__LOOKS_KEPT * sizeof *it->looks);
-        for (size_t i = 0; it->looks != NULL && i < DUE__LOOKS_KEPT; i++)
-            it->looks[i] = (struct due__last_look){ .size = 0 };
-    }
-    return sh->many != NULL && (it->looks != NULL || q->hooks.on_discard == NULL);
+    return sh->many != NULL && due__looks_make(q);
 }
 
 static int gather(struct due_queue *q, int64_t until_ns)
 {
     struct due__sharing *sh = q->commits->share;
     struct due__retention *it = &sh->retention;
-    size_t room = it->looks != NULL && sh->room > DUE__LOOKS_KEPT ? DUE__LOOKS_KEPT : sh->room;
+    size_t room = sh->looks != NULL && sh->room > DUE__LOOKS_KEPT ? DUE__LOOKS_KEPT : sh->room;
 
     it->last = false;
     sh->n_edits = 0;

@@ -440,7 +440,77 @@ MALL_TEST(share_pages, a_clear_in_doubt_is_seen_through)
     cr_expect_eq(memory_disk_jobs(m.disk), 0u);
     lab_enqueue(&m.lab[1], "cake", .at_ns = 50);
     cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+    cr_expect_str_eq(text, "xxxxx");
     mall_close(&m);
+}
+
+/* A process that shows what it drops, whose calls have little time, and a clear of five jobs, dead
+ * or not, whose end it does not hear. */
+static struct mall in_doubt(bool dead, enum memory_fault_kind kind, due_id *ids, char *text)
+{
+    struct mall m = mall_make(1);
+    uint64_t n = 0;
+    int rc;
+
+    mall_join(&m, (struct lab_options){ .with.on_discard = note_discard,
+                                        .with.discard_ctx = text,
+                                        .with.store_timeout_ns = DUE_MS(50) });
+    for (int i = 0; i < 5; i++)
+        ids[i] = dead ? put_dead(&m, "x", 0) : lab_enqueue(&m.lab[0], "x", .at_ns = 50);
+    due_id gone = lab_enqueue(&m.lab[0], "y", .at_ns = 50);
+    cr_expect_eq(due_cancel(m.lab[0].q, gone, NULL), 0);
+    cr_expect_eq(due_cancel(m.lab[1].q, gone, NULL), DUE_ENOENT, "an answer that is no clear's");
+    memory_store_fault(m.store[1], (struct memory_fault){
+                                       .verb = MEMORY_PUT, .times = MEMORY_ALWAYS, .kind = kind });
+    do { /* again, if it was out of time before it had begun */
+        rc = dead ? due_clear_dead(m.lab[1].q, DUE_ALL_TOPICS, &n)
+                  : due_clear(m.lab[1].q, DUE_ALL_TOPICS, &n);
+    } while (rc == DUE_ETIMEDOUT);
+    cr_expect_eq(rc, DUE_EINDOUBT);
+    cr_expect_eq(n, 0u);
+    cr_expect_str_empty(text, "it is not known whether they have gone");
+    return m;
+}
+
+/* When it is known those that have gone are shown, though nobody waits for that any more. */
+MALL_TEST(share_pages, what_was_cleared_in_doubt_is_shown_when_its_end_is_known)
+{
+    for (int way = 0; way < 4; way++) {
+        bool landed = way < 2;
+        char text[64] = "";
+        due_id ids[5];
+        struct mall m =
+            in_doubt(way % 2 == 1, landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT, ids, text);
+
+        cr_expect_eq(due_cancel(m.lab[0].q, ids[2], NULL), landed ? DUE_ENOENT : 0);
+        memory_store_forgive(m.store[1]);
+        lab_enqueue(&m.lab[1], "cake", .at_ns = 50); /* one exchange at a time */
+        cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+        cr_expect_str_eq(text, landed ? "xxxxx" : "xxxx", "way %d", way);
+        mall_close(&m);
+        cr_expect_str_eq(text, landed ? "xxxxx" : "xxxx", "once, way %d", way);
+    }
+}
+
+/* Nor is it known ever: else they might vanish in silence. */
+MALL_TEST(share_pages, what_was_cleared_in_doubt_for_good_is_shown)
+{
+    for (int way = 0; way < 8; way++) {
+        bool landed = way < 4;
+        char text[64] = "";
+        due_id ids[5];
+        struct mall m =
+            in_doubt(way % 2 == 1, landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT, ids, text);
+
+        if (way % 4 < 2) {
+            memory_store_evict(m.store[1]);
+            memory_store_forgive(m.store[1]);
+        }
+        int rc = due_close(m.lab[1].q, DUE_CLOSE_DISCARD, 1);
+        cr_expect(rc == 0 || rc == DUE_ETIMEDOUT, "%d", rc);
+        cr_expect_str_eq(text, "xxxxx", "way %d", way);
+        mall_close(&m);
+    }
 }
 
 /* The store shows them in any order. */
