@@ -201,6 +201,27 @@ MALL_TEST(share_end, of_two_leases_of_one_process_the_store_takes_the_answer_of_
     }
 }
 
+/* A lease is counted from the claim as long as no more than an eighth of it is over: then it is
+ * made longer, to the whole. */
+MALL_TEST(share_end, of_a_lease_up_to_an_eighth_may_be_over_when_it_is_handed_out)
+{
+    for (int64_t at = 100; at <= 101; at++) {
+        struct mall m = mall_make(1);
+        due_job job;
+
+        lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+        poll_for(&m, 0, NULL, 800);
+        uint64_t before = memory_store_calls(m.store[0], MEMORY_WORK);
+        mall_turn_to(&m, at);
+        cr_assert_eq(mall_reserve(&m, 0, &job, 800), 0);
+        cr_expect_eq(memory_store_calls(m.store[0], MEMORY_WORK) - before, at == 100 ? 0u : 1u);
+        mall_turn_to(&m, at == 100 ? 799 : 900);
+        cr_expect_eq(due_ack(&job), 0, "%d", (int)at);
+        cr_expect_eq(memory_disk_jobs(m.disk), 0u);
+        mall_close(&m);
+    }
+}
+
 enum way { FOR_GOOD, COUNTED, LONGER, ROUND, WAYS };
 
 static int take_by(struct lab *lab, enum way way, due_job *job)

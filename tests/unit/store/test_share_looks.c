@@ -229,25 +229,38 @@ Test(share_claim, is_made_when_a_job_comes_due_and_the_proxy_sleeps_until_then, 
     mall_close(&m);
 }
 
-MALL_TEST(share_claim, that_nobody_takes_lies_there_for_a_quarter_of_its_lease)
+/* One that was claimed for so long, and that nobody takes, goes back when it has lain there so. */
+static void lies_for(int64_t lease_ns, int64_t patience_ns)
 {
     struct mall m = mall_make(1);
     due_job job;
 
     lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
-    cr_expect_eq(take_leased(m.lab[0].q, &job, 400, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(m.lab[0].q, &job, lease_ns, 0), DUE_EAGAIN);
     while (lab_stats(&m.lab[0]).ready == 0)
         crew_sleep(DUE_US(100));
-    mall_turn_to(&m, 99);
+    mall_turn_to(&m, patience_ns - 1);
     until_looked(&m, 0);
     cr_expect_eq(lab_stats(&m.lab[0]).ready, 1u);
-    mall_turn_to(&m, 100);
+    mall_turn_to(&m, patience_ns);
     while (lab_stats(&m.lab[0]).ready == 1)
         until_looked(&m, 0);
     cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
     cr_expect_eq(job.failures, 0u);
     cr_expect_eq(due_ack(&job), 0);
     mall_close(&m);
+}
+
+MALL_TEST(share_claim, that_nobody_takes_lies_there_for_a_quarter_of_its_lease)
+{
+    lies_for(400, 100);
+    lies_for(DUE_S(4), DUE_S(1));
+}
+
+MALL_TEST(share_claim, that_nobody_takes_lies_there_for_two_seconds_at_most)
+{
+    lies_for(DUE_S(8), DUE_S(2));
+    lies_for(DUE_S(3600), DUE_S(2));
 }
 
 /* Who waited has gone, and the store has waited for him until the process answered for a job. */

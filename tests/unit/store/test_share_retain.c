@@ -416,6 +416,46 @@ MALL_TEST(share_retain, who_cannot_look_lets_others)
     mall_close(&m);
 }
 
+static _Atomic int64_t turn_ns; /* as the last beat has asked for it */
+static atomic_uint beats;
+
+static int beat_asked(due_store *store, struct due_beat *beat, int64_t until_ns)
+{
+    atomic_store(&turn_ns, beat->turn_ns);
+    atomic_fetch_add(&beats, 1);
+    return listened->beat(store, beat, until_ns);
+}
+
+/* What a process asks for that beats so often, and would keep the dead for so long. */
+static int64_t turn_of(int64_t beat_ns, due_options with)
+{
+    const struct memory_disk_options disk = { .lease_ns = 3 * beat_ns };
+    struct mall m = { .disk = memory_disk_new(&disk), .clock = due_clock_manual(100) };
+    due_store *any = memory_store_new(m.disk);
+    struct due_store_verbs verbs = *any->verbs;
+    struct due_shared_verbs shared = *verbs.shared;
+
+    verbs.free(any);
+    listened = verbs.shared;
+    shared.beat = beat_asked;
+    verbs.shared = &shared;
+    atomic_store(&beats, 0);
+    mall_join_by(&m, (struct lab_options){ .with = with }, &verbs);
+    while (atomic_load(&beats) == 0)
+        crew_sleep(DUE_US(100));
+    mall_close(&m);
+    return atomic_load(&turn_ns);
+}
+
+/* Nobody is to have looked at the dead for half a beat, or five seconds, before it does. */
+Test(share_retain, the_turn_is_asked_for_by_who_keeps_the_dead_for_a_time_or_so_many, .timeout = 60)
+{
+    cr_expect_eq(turn_of(DUE_S(60), (due_options){ .dead_keep_ns = 1000 }), DUE_S(5));
+    cr_expect_eq(turn_of(DUE_S(60), (due_options){ .dead_max = 1 }), DUE_S(5));
+    cr_expect_eq(turn_of(DUE_S(6), (due_options){ .dead_max = 1 }), DUE_S(3));
+    cr_expect_eq(turn_of(DUE_S(60), (due_options){ .dead_max = 0 }), 0);
+}
+
 static int64_t store_clock(void *clock)
 {
     struct timespec now;

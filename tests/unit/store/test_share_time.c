@@ -84,13 +84,18 @@ Test(share_time, is_not_measured_anew_where_the_ends_meet)
     expect(&sh, 890, 900); /* 790 to 890 */
 }
 
-/* A process on the kernel's clock, whose store has another time, and puts before it takes. */
-static void deliver(int64_t stores_ns)
+/* A process on the kernel's clock, whose store has another time, and puts before it takes.  @there:
+ * another process has put a job of a topic before it. */
+static void deliver(int64_t stores_ns, bool there)
 {
     due_clock *stores = due_clock_manual(stores_ns);
     struct mall m = mall_on(0, stores);
     due_job job;
 
+    if (there) {
+        mall_join(&m, (struct lab_options){ .kernel = true });
+        lab_enqueue(&m.lab[0], "cake", .delay_ns = DUE_S(3600));
+    }
     size_t i = mall_join(&m, (struct lab_options){ .kernel = true });
     lab_enqueue(&m.lab[i], "tea", .delay_ns = 1);
     cr_assert_eq(due_clock_turn_to(stores, stores_ns + DUE_S(100)), 0);
@@ -103,8 +108,10 @@ static void deliver(int64_t stores_ns)
 
 Test(share_time, of_a_delay_is_the_stores, .timeout = 60)
 {
-    deliver(DUE_S(1000)); /* long ago */
-    deliver(DUE_S(86400) * 36525);
+    for (int there = 0; there < 2; there++) {
+        deliver(DUE_S(1000), there); /* long ago */
+        deliver(DUE_S(86400) * 36525, there);
+    }
 }
 
 Test(share_time, is_taken_for_that_of_the_wall_until_the_store_has_been_heard, .timeout = 60)
