@@ -85,8 +85,15 @@ static int answer(struct line *l, int i)
     return crew_join(&l->callers[i].thread);
 }
 
+/* Nobody stands there any more, and nobody is counted. */
 static void line_end(struct line *l)
 {
+    struct due__commits *c = l->s.lab.q->commits;
+
+    due__lock_acquire(&c->calls);
+    cr_expect(c->settings.first == NULL && c->settings.last == NULL);
+    cr_expect_eq(c->settings.left, 0u, "%u are in line", c->settings.left);
+    due__lock_release(&c->calls);
     memory_store_forgive(l->s.store);
     memory_limiter_free(l->limiter);
     shop_close(&l->s);

@@ -272,6 +272,26 @@ MALL_TEST(share_claim, is_made_in_time_when_who_was_to_come_has_gone)
     mall_close(&m);
 }
 
+/* Nor is he there any more: the other is told the time, and nothing was exchanged since he waits. */
+MALL_TEST(share_claim, is_made_in_time_when_who_was_to_come_has_left)
+{
+    struct mall m = mall_make(3);
+    struct crew_call c[2];
+
+    lab_enqueue(&m.lab[0], "tea", .at_ns = 50);
+    for (size_t i = 0; i < 2; i++) {
+        crew_call_reserve(&c[i], m.lab[1 + i].q, NULL, 0, DUE_S(9), DUE_FOREVER);
+        crew_call_asleep(&c[i]);
+        until_waits(&m, 1 + i);
+    }
+    cr_expect_eq(due_close(m.lab[1].q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
+    cr_expect_eq(crew_call_answer(&c[0]), DUE_ECLOSED);
+    mall_turn_to(&m, 50);
+    cr_assert_eq(crew_call_answer(&c[1]), 0);
+    cr_expect_eq(due_ack(&c[1].job), 0);
+    mall_close(&m);
+}
+
 /* Also if the store is not there just then, and he has gone before it is again. */
 MALL_TEST(share_claim, is_made_by_another_though_the_first_attempt_to_pass_a_ring_on_has_failed)
 {

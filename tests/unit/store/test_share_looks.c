@@ -138,10 +138,10 @@ MALL_TEST(share_claim, for_which_there_is_no_memory_is_not_made_again_and_again)
 }
 
 /* How many depends on how fast they are taken. */
-MALL_TEST(share_claim, brings_more_than_is_needed_where_many_are_taken)
+static void brings_more(size_t prefetch_max)
 {
     struct mall m = mall_make(1);
-    size_t greedy = mall_join(&m, (struct lab_options){ .with.prefetch_max = 8 });
+    size_t greedy = mall_join(&m, (struct lab_options){ .with.prefetch_max = prefetch_max });
     due_job job;
 
     do {
@@ -150,6 +150,32 @@ MALL_TEST(share_claim, brings_more_than_is_needed_where_many_are_taken)
         cr_assert_eq(mall_reserve(&m, greedy, &job, DUE_S(100)), 0);
         cr_expect_eq(due_ack(&job), 0);
     } while (lab_stats(&m.lab[greedy]).ready == 0);
+    mall_close(&m);
+}
+
+MALL_TEST(share_claim, brings_more_than_is_needed_where_many_are_taken)
+{
+    brings_more(8);
+    brings_more(2);
+}
+
+/* Nor of the topic of jobs that have none. */
+MALL_TEST(share_claim, for_a_poll_brings_nothing_of_another_topic)
+{
+    struct mall m = mall_make(2);
+    struct due_queue_census there;
+    int topics[2];
+    due_job job;
+
+    topics_of(&m.lab[0], topics, 2);
+    for (int i = 0; i < 2; i++)
+        lab_enqueue(&m.lab[0], "tea", .topic = i == 0 ? 0 : topics[1]);
+    topics_of(&m.lab[1], topics, 2);
+    cr_expect_eq(take_leased_from(m.lab[1].q, &topics[0], 1, &job, 100, 0), DUE_EAGAIN);
+    until_waits(&m, 1);
+    cr_assert_eq(due_census(m.lab[0].q, DUE_ALL_TOPICS, &there, LONG), 0);
+    cr_expect_eq(there.leased, 0u);
+    cr_expect_eq(there.ready, 2u);
     mall_close(&m);
 }
 

@@ -262,6 +262,35 @@ MALL_TEST(share_retain, a_drop_in_doubt_is_seen_through)
     cr_expect_str_eq(text, "ab");
 }
 
+/* Of an enqueue the end is not known, and one exchange is made at a time. */
+MALL_TEST(share_retain, nothing_is_dropped_while_something_else_is_in_doubt)
+{
+    char text[64] = "";
+    struct mall m =
+        mall_retaining((due_options){ .dead_keep_ns = 1000, .store_timeout_ns = DUE_MS(50) }, text);
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = 9000 };
+    int rc;
+
+    put_dead(&m, "a");
+    looks(&m, 1, 2);
+    memory_store_fault(m.store[1], (struct memory_fault){ .verb = MEMORY_PUT,
+                                                          .times = MEMORY_ALWAYS,
+                                                          .kind = MEMORY_DOUBT_NOT });
+    do { /* again, if it was out of time before it was sent */
+        rc = due_enqueue(m.lab[1].q, &spec, 0, NULL);
+    } while (rc == DUE_ETIMEDOUT);
+    cr_expect_eq(rc, DUE_EINDOUBT, "%s", due_error_name(rc));
+    mall_turn_to(&m, 1100);
+    uint64_t beats = memory_store_calls(m.store[1], MEMORY_BEAT);
+    memory_store_until(m.store[1], MEMORY_BEAT, beats + 6);
+    cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+    memory_store_forgive(m.store[1]);
+    cr_expect_eq(due_flush(m.lab[1].q, DUE_S(20)), 0);
+    are_left(&m, 1, 1);
+    cr_expect_str_eq(text, "a");
+    mall_close(&m);
+}
+
 /* Nor is its end ever known, as this one is evicted, or closes: they are shown all the same. */
 MALL_TEST(share_retain, a_drop_in_doubt_for_good_is_shown)
 {

@@ -96,6 +96,21 @@ MALL_TEST(share_turns, of_a_clock_of_the_stores_own_bring_it_too_if_it_is_turned
     cr_expect_eq(due_clock_free(stores), 0);
 }
 
+/* A job is due by the store's clock, though by the process's own nothing is. */
+MALL_TEST(share_turns, of_the_stores_clock_alone_bring_what_is_due_there)
+{
+    due_clock *stores = due_clock_manual(100);
+    struct mall m = mall_on(2, stores);
+    due_job job;
+
+    due_id id = lab_enqueue(&m.lab[0], "tea", .at_ns = 50);
+    cr_assert_eq(mall_take(&m, 1, &job), 0);
+    cr_expect(due_id_equal(job.id, id));
+    due_job_done(&job);
+    mall_close(&m);
+    cr_expect_eq(due_clock_free(stores), 0);
+}
+
 /* A claim is on its way when the clock is turned past a whole lease: what it brings is over here
  * when it comes, and the store's until the lease that it has begun there ends. */
 MALL_TEST(share_turns, past_a_claim_on_its_way_leave_its_job_for_one_lease_more)
