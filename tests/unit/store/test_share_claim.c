@@ -272,7 +272,7 @@ MALL_TEST(share_claim, is_made_in_time_when_who_was_to_come_has_gone)
     mall_close(&m);
 }
 
-/* Nor is he there any more: the other is told the time, and nothing was exchanged since he waits. */
+/* Nor is he there any more: the other is told the time, and nothing was exchanged meanwhile. */
 MALL_TEST(share_claim, is_made_in_time_when_who_was_to_come_has_left)
 {
     struct mall m = mall_make(3);

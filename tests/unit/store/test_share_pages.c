@@ -524,6 +524,7 @@ MALL_TEST(share_pages, of_all_processes_the_first_are_listed_and_then_the_next)
 
     while (due_processes(m.lab[0].q, &cursor, &p, 1, DUE_FOREVER) == 1) {
         cr_expect_gt(p.number, before);
+        cr_expect_eq(p.self, n == 0, "who has joined first asks");
         before = p.number;
         n++;
     }
