@@ -92,32 +92,44 @@ MALL_TEST(share_claim, is_not_made_for_a_wish_of_who_was_turned_out)
     mall_close(&m);
 }
 
-/* Its caller had gone when it was told of room: it says so once, and is not busy with it. */
-MALL_TEST(share_capacity, that_nobody_came_for_is_told_once)
+static const struct due_shared_verbs *shared_verbs;
+
+/* Of a queue that has no capacity a store need not count how much room there is. */
+static int beat_without_room(due_store *store, struct due_beat *beat, int64_t until_ns)
+{
+    int rc = shared_verbs->beat(store, beat, until_ns);
+
+    if (beat->capacity == 0)
+        beat->room = 0;
+    return rc;
+}
+
+/* It was refused, and when it begins to wait the queue has no capacity any more. */
+MALL_TEST(share_capacity, of_none_is_room_for_all_whatever_else_is_said)
 {
     struct mall m = mall_make(0);
-    due_spec spec = { DUE_SPEC_INIT, .delay_ns = DUE_S(9) };
+    struct memory_limiter *gate = memory_limiter_new(m.disk);
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = 5 };
     struct crew_call c;
 
     mall_join(&m, (struct lab_options){ .with.capacity = 1 });
-    mall_join(&m, (struct lab_options){ .kernel = false });
+    struct due_store_verbs verbs = *m.store[0]->verbs;
+    struct due_shared_verbs shared = *verbs.shared;
+    shared_verbs = verbs.shared;
+    shared.beat = beat_without_room;
+    verbs.shared = &shared;
+    mall_join_by(&m, (struct lab_options){ .kernel = false }, &verbs);
     memory_store_until(m.store[1], MEMORY_BEAT, 1);
-    due_id id = lab_enqueue(&m.lab[0], "in the way", .delay_ns = DUE_S(9));
-    uint64_t beats = memory_store_calls(m.store[1], MEMORY_BEAT);
-    crew_call_enqueue(&c, m.lab[1].q, spec, 10);
-    memory_store_until(m.store[1], MEMORY_BEAT, beats + 1);
-    crew_call_asleep(&c);
-    mall_turn_to(&m, 10);
-    cr_expect_eq(crew_call_answer(&c), DUE_ETIMEDOUT);
-    beats = memory_store_calls(m.store[1], MEMORY_BEAT);
-    cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), 0);
-    memory_store_until(m.store[1], MEMORY_BEAT, beats + 1);
-    until_looked(&m, 1);
-    beats = memory_store_calls(m.store[1], MEMORY_BEAT);
-    for (int i = 0; i < 10; i++)
-        until_looked(&m, 1);
-    cr_expect_leq(memory_store_calls(m.store[1], MEMORY_BEAT), beats + 1, "and lives, perhaps");
-    cr_expect_eq(due_enqueue(m.lab[0].q, &spec, 0, NULL), 0);
+    lab_enqueue(&m.lab[0], "in the way", .delay_ns = DUE_S(9));
+    memory_store_fault(
+        m.store[1],
+        (struct memory_fault){ .verb = MEMORY_BEAT, .kind = MEMORY_BLOCK, .limiter = gate });
+    crew_call_enqueue(&c, m.lab[1].q, spec, DUE_FOREVER);
+    memory_limiter_reached(gate, 1);
+    mall_join(&m, (struct lab_options){ .with.capacity = DUE_JOBS_MAX });
+    memory_limiter_open(gate);
+    cr_expect_eq(crew_call_answer(&c), 0);
+    memory_limiter_free(gate);
     mall_close(&m);
 }
 
