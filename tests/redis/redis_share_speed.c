@@ -46,6 +46,7 @@ static void empty(void)
 {
     freeReplyObject(share_ask(&s, "FLUSHALL"));
     s.by_rank = ranks > 0;
+    share_tied = 0;
     share_join(&s);
     check(s.answer.code == 'J', "join");
     share_topics(&s, "", NULL);
@@ -211,7 +212,7 @@ static double best_work(void (*work)(int), int by)
 /* The script without that line of it. */
 static void without(const char *line)
 {
-    const struct due__script *script = &due__script_work;
+    const struct due__script *script = &due__script_work_plain;
     const char *at = strstr(script->text, line);
     size_t len = strlen(line);
     char *text = malloc(script->len + 1);
@@ -221,7 +222,9 @@ static void without(const char *line)
     memcpy(text + (at - script->text), at + len,
            script->len + 1 - (size_t)(at - script->text) - len);
     redisReply *r = share_ask(&s, "SCRIPT LOAD %s", text);
-    memcpy(s.sha[1], r->str, sizeof s.sha[1]);
+    for (int i = 0; i < SHARE_SCRIPTS; i++)
+        if (strcmp(s.sha[i], script->sha) == 0)
+            memcpy(s.sha[i], r->str, sizeof s.sha[i]);
     freeReplyObject(r);
     free(text);
 }

@@ -3,13 +3,13 @@
 -- ARGV  after the topics' names: its id
 -- Answers stamp, time, how many were rung.  The first write removes something: a full server does
 -- not refuse what follows.
-local id = ARGV[7 + topics]
+local id = ARGV[4 + topics]
 call('HDEL', KEYS[9], id)
 if call('EXISTS', jg) == 1 then
     let_go(1, {id})
 end
 unstand(1, {id})
-call('ZREM', KEYS[14], id)
+call('ZREM', KEYS[L + 1], id)
 call('HDEL', jg, id)
 call('HDEL', KEYS[6], id)
 call('HDEL', KEYS[7], id)

@@ -1,5 +1,6 @@
 -- beat.lua - a writer lives, and looks whether somebody should have come.
 --
+-- KEYS  behind those of head.lua: p  owner, then those of keys.lua
 -- ARGV  after the topics' names: what `p` is to say of the writer, how long the owner's key stays
 --       (ms), for how long the turn is to be nobody's before it is taken (us; 0: it is not wanted),
 --       and what it is for: how long the dead are kept (ns), and how many (0: it does not matter);
@@ -9,18 +10,19 @@
 -- lost, or they were rung for room; 1 if the turn was taken; for how many there is room (0: it will
 -- be rung), the capacity (0: none); how many writers there are.
 -- Some keys that are not kept any more are forgotten.
-local at = 7 + topics
+local at = 4 + topics
+local p, owner = KEYS[#KEYS - 4], KEYS[#KEYS - 3]
 local head, late, turn = first_head(), 0, 0
 local every = tonumber(ARGV[at + 2] or 0)
 local room = 0
 -- Others may beat less often: three times what is due among so many (join.c).  It is the first
 -- write: a full server does not refuse what follows.
-local others = 6000 * math.min(call('HLEN', KEYS[11]), 1800)
-local lives = math.max(call('PTTL', KEYS[12]), tonumber(ARGV[at + 1]), others)
-if call('PEXPIRE', KEYS[12], lives) == 0 then
-    call('SET', KEYS[12], '2 shared', 'PX', lives)
+local others = 6000 * math.min(call('HLEN', p), 1800)
+local lives = math.max(call('PTTL', owner), tonumber(ARGV[at + 1]), others)
+if call('PEXPIRE', owner, lives) == 0 then
+    call('SET', owner, '2 shared', 'PX', lives)
 end
-call('HSET', KEYS[11], ARGV[6], form('%s %.0f', ARGV[at], clock))
+call('HSET', p, me, form('%s %.0f', ARGV[at], clock))
 forget_some(16)
 cover_all(1)
 if rang > 0 and head and head < clock - GRACE then
@@ -43,7 +45,7 @@ if every > 0 then
         turn = 1
     end
 end
-local writers = call('HLEN', KEYS[11])
+local writers = call('HLEN', p)
 return {
     stamp, clock, head and form('%.0f', head) or '', rang, late, turn, room, capacity or 0, writers
 }

@@ -1,6 +1,6 @@
 -- by_rank.lua - where the jobs of a topic wait, in a queue whose order is by priority.
 --
--- KEYS  behind g:TOPIC of each: o:TOPIC of each
+-- KEYS  behind l:TOPIC of each: o:TOPIC of each
 --
 -- They stand in `t:TOPIC`, as in any queue, and that alone says what waits and until when.  Besides
 -- each stands in `o:TOPIC`, all of whose scores are 0: the first byte of its id, which is 255 minus
@@ -11,7 +11,7 @@
 -- many there, which `t` does not have at that time: whoever meets it removes it.  One that `o` does
 -- not name, since that key was deleted, comes when nothing else of its topic is due.
 local function ranks_of(topic)
-    return KEYS[12 + 4 * topics + topic]
+    return KEYS[L + topics + topic]
 end
 
 -- A job as `o` has it.
@@ -26,14 +26,14 @@ local function stand(topic, ...)
         words[i], words[i + 1] = 0, rank(words[i], words[i + 1])
     end
     call('ZADD', ranks_of(topic), unpack(words))
-    call('ZADD', KEYS[10 + 3 * topic], ...)
+    call('ZADD', KEYS[T + topic], ...)
 end
 
 -- The same of those of them that do not wait already, at whatever time.
 local function stand_new(topic, ...)
     local words = {...}
     for i = 1, #words, 2 do
-        if not call('ZSCORE', KEYS[10 + 3 * topic], words[i + 1]) then
+        if not call('ZSCORE', KEYS[T + topic], words[i + 1]) then
             stand(topic, words[i], words[i + 1])
         end
     end
@@ -41,7 +41,7 @@ end
 
 -- One waits until `score`, perhaps no longer until another time.
 local function stand_anew(topic, score, id)
-    local was = call('ZSCORE', KEYS[10 + 3 * topic], id)
+    local was = call('ZSCORE', KEYS[T + topic], id)
     stand(topic, score, id)
     if was and tonumber(was) ~= tonumber(score) then
         call('ZREM', ranks_of(topic), rank(was, id))
@@ -50,7 +50,7 @@ end
 
 -- These wait no more.
 local function unstand(topic, ids)
-    local t, ranks = KEYS[10 + 3 * topic], {}
+    local t, ranks = KEYS[T + topic], {}
     local scores = call('ZMSCORE', t, unpack(ids))
     for i = 1, #ids do
         if scores[i] then

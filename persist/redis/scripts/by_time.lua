@@ -3,12 +3,12 @@
 
 -- Jobs wait, that stood nowhere: score, id of each.
 local function stand(topic, ...)
-    call('ZADD', KEYS[10 + 3 * topic], ...)
+    call('ZADD', KEYS[T + topic], ...)
 end
 
 -- The same of those of them that do not wait already, at whatever time.
 local function stand_new(topic, ...)
-    call('ZADD', KEYS[10 + 3 * topic], 'NX', ...)
+    call('ZADD', KEYS[T + topic], 'NX', ...)
 end
 
 -- One waits until `score`, perhaps no longer until another time.
@@ -16,5 +16,5 @@ local stand_anew = stand
 
 -- These wait no more.
 local function unstand(topic, ids)
-    call('ZREM', KEYS[10 + 3 * topic], unpack(ids))
+    call('ZREM', KEYS[T + topic], unpack(ids))
 end

@@ -14,7 +14,7 @@ local function standing(topic, places)
     for i = 1, #places do
         ids[i] = string.sub(places[i], 1, 1) .. string.sub(places[i], 18)
     end
-    local scores = call('ZMSCORE', KEYS[10 + 3 * topic], unpack(ids))
+    local scores = call('ZMSCORE', KEYS[T + topic], unpack(ids))
     for i = 1, #ids do
         if not scores[i] or rank(scores[i], ids[i]) ~= places[i] then
             gone[#gone + 1] = places[i]
@@ -32,7 +32,7 @@ local function add_unnamed(topic, found, most, now_text)
     for i = 1, #found do
         named[found[i]] = true
     end
-    local due = call('ZRANGEBYSCORE', KEYS[10 + 3 * topic], '-inf', now_text, 'WITHSCORES',
+    local due = call('ZRANGEBYSCORE', KEYS[T + topic], '-inf', now_text, 'WITHSCORES',
         'LIMIT', 0, most)
     for i = 1, #due, 2 do
         local place = rank(due[i + 1], due[i])
@@ -99,7 +99,7 @@ end
 local function choose(topic, ids, over, at_most, room, now_text)
     local most = math.min(at_most, room)
     most = most > 0 and
-        math.min(most, call('ZCOUNT', KEYS[10 + 3 * topic], '-inf', now_text)) or 0
+        math.min(most, call('ZCOUNT', KEYS[T + topic], '-inf', now_text)) or 0
     local places = most > 0 and first_ranks(topic, most, now_text) or {}
     local chosen, chosen_over, due = {}, {}, {places = {}}
     local first, next_over, next_place = first_lapsed(ids, at_most), 1, 1
@@ -123,6 +123,6 @@ local function unstand_chosen(topic, due)
     if not due.places then
         return unstand(topic, due)
     end
-    call('ZREM', KEYS[10 + 3 * topic], unpack(due))
+    call('ZREM', KEYS[T + topic], unpack(due))
     call('ZREM', ranks_of(topic), unpack(due.places))
 end

@@ -9,7 +9,7 @@ local LAPSED = 0
 local function choose(topic, ids, over, at_most, room, now_text)
     local left = math.min(at_most - #ids, room)
     local due = left > 0 and
-        call('ZRANGEBYSCORE', KEYS[10 + 3 * topic], '-inf', now_text, 'LIMIT', 0, left) or {}
+        call('ZRANGEBYSCORE', KEYS[T + topic], '-inf', now_text, 'LIMIT', 0, left) or {}
     for i = 1, #due do
         ids[#ids + 1] = due[i]
     end

@@ -18,9 +18,7 @@
 -- Answers stamp, time, statuses (d done, c it has changed, o somebody holds it, u unknown; '': all
 -- done), how many were rung, as put.  Forgetting the lane's last answer is the first write: a full
 -- server does not refuse what follows.
-if again then
-    return {stamp, now, kept_status(), 1}
-end
+local at = 4 + topics
 local status, plain = {}, true
 local NONE = string.rep('\0', 8)
 local has_keys = call('EXISTS', jk) == 1
@@ -58,11 +56,11 @@ local function find(kind, topic, id)
     end
     local out = 'u'
     for i = topic == 0 and 1 or topic, topic == 0 and topics or topic do
-        local score = call('ZSCORE', KEYS[10 + 3 * i], id)
+        local score = call('ZSCORE', KEYS[T + i], id)
         if score then
-            return KEYS[10 + 3 * i], score, i
+            return KEYS[T + i], score, i
         end
-        if call('ZSCORE', KEYS[11 + 3 * i], id) then
+        if call('ZSCORE', KEYS[L + i], id) then
             out = 'o'
         else
             score = kept_until(i, id)
@@ -114,7 +112,7 @@ local function set_topic(topic, paused, limit)
     paused = paused ~= '' and paused or was_paused and '1' or '0'
     limit = limit ~= '' and limit or was_limit and form('%.0f', was_limit) or '0'
     settings[topic] = (paused ~= '0' or limit ~= '0') and paused .. ' ' .. limit or '0'
-    call('HSET', KEYS[10], ARGV[6 + topic], settings[topic])
+    call('HSET', KEYS[10], ARGV[3 + topic], settings[topic])
     set_exact_head(topic)
     return 'd'
 end

@@ -1,10 +1,10 @@
 -- group_put.lua - new jobs that have groups: see groups.lua.
 
--- The groups that the next words of ARGV tell, by id; whom `gh` names for each; and the words for
+-- The groups that the last words of ARGV tell, by id; whom `gh` names for each; and the words for
 -- `jg`.  Nil: none of the jobs has one.
 local function read_groups(refused)
-    local n, entered, named, groups = tonumber(ARGV[at]), {}, {}, {}
-    for i = at + 1, at + 2 * n, 2 do
+    local entered, named, groups = {}, {}, {}
+    for i = groups_from, groups_from + 2 * grouped - 1, 2 do
         local id, group = ARGV[i], ARGV[i + 1]
         if not refused[id] then
             entered[#entered + 1], entered[#entered + 2] = id, group
@@ -12,7 +12,6 @@ local function read_groups(refused)
             groups[id] = group
         end
     end
-    at = at + 1 + 2 * n
     if #named == 0 then
         return nil
     end

@@ -23,7 +23,7 @@ end
 -- Of jobs that are to be claimed those in `behind` are kept back.  Answers the rest: ids, ends of
 -- leases that are over, and those that were waiting.
 local function without(topic, ids, over, behind)
-    local t, l = KEYS[10 + 3 * topic], KEYS[11 + 3 * topic]
+    local t, l = KEYS[T + topic], KEYS[L + topic]
     local some, some_over, due = {}, {}, {}
     for i = 1, #ids do
         local id = ids[i]

@@ -1,6 +1,6 @@
 -- groups.lua - of the jobs of a group one is let through at a time.
 --
--- KEYS  behind those of the topics: g:TOPIC of each; then jg  gh  g, before those of keys.lua
+-- KEYS  behind those of head.lua: g:TOPIC of each; then jg  gh  g, before those of keys.lua
 --
 -- `jg` says which group a job has: the topic, a byte of zero, how long the group's name is (a
 -- byte), the name.  Of each group one job stands where claims look for what is due: the one in
@@ -19,7 +19,7 @@ local jg, gh, g = KEYS[#KEYS - 5], KEYS[#KEYS - 4], KEYS[#KEYS - 3]
 local ID = 14
 
 local function kept_in(topic)
-    return KEYS[12 + 3 * topics + topic]
+    return KEYS[#KEYS - 6 - topics + topic]
 end
 
 local function member(group, score, id)
@@ -30,11 +30,11 @@ end
 -- and whether it has the pass.  One that is nowhere is nobody.
 local function front_of(topic, who)
     local id = who and string.sub(who, 1, ID)
-    local waits = id and call('ZSCORE', KEYS[10 + 3 * topic], id)
+    local waits = id and call('ZSCORE', KEYS[T + topic], id)
     if waits then
         return id, tonumber(waits), #who > ID
     end
-    if id and call('ZSCORE', KEYS[11 + 3 * topic], id) then
+    if id and call('ZSCORE', KEYS[L + topic], id) then
         return id, nil, true
     end
 end
@@ -45,7 +45,7 @@ local function fronts_of(topic, who)
     for i = 1, #who do
         ids[i] = string.sub(who[i], 1, ID)
     end
-    local waits = #ids > 0 and call('ZMSCORE', KEYS[10 + 3 * topic], unpack(ids)) or {}
+    local waits = #ids > 0 and call('ZMSCORE', KEYS[T + topic], unpack(ids)) or {}
     for i = 1, #ids do
         if waits[i] then
             found[i] = {id = ids[i], score = tonumber(waits[i]), passed = #who[i] > ID}
@@ -54,7 +54,7 @@ local function fronts_of(topic, who)
             of[#absent] = i
         end
     end
-    local held = #absent > 0 and call('ZMSCORE', KEYS[11 + 3 * topic], unpack(absent)) or {}
+    local held = #absent > 0 and call('ZMSCORE', KEYS[L + topic], unpack(absent)) or {}
     for i = 1, #absent do
         found[of[i]] = held[i] and {id = absent[i], passed = true} or nil
     end

@@ -1,6 +1,5 @@
 -- room.lua - the capacity of a queue, and who waits for room in it.
 --
--- KEYS  the last but six, before those of groups.lua: wr
 -- `writers` has the capacity, if there is one.  Each job with a record that is not dead takes room,
 -- so nothing is counted beside them.  `wr` has who waits for room, with scores as in `w`: -t, it
 -- was rung at t; from SLEEP on, it sleeps until it is rung.  Who was rung less than GRACE ago will
@@ -12,10 +11,11 @@
 -- else nobody would get in where all need longer than GRACE to come.
 --
 -- A queue that has no capacity does not pay for making these functions; but a beat has them.
-local wr = KEYS[#KEYS - 6]
+local wr = KEYS[11]
 local room_left, cover_room, came_for_room, wait_for_room, forget_dead_waiters
 if capacity or beats then
     local MOST, DAY = 8, 86400e6
+    local me = string.sub(ARGV[2], 1, -3)
 
     -- How many more jobs may come; any number if there is no capacity any more.
     room_left = function()
@@ -37,7 +37,7 @@ if capacity or beats then
         while wanted > 0 and vain < MOST and
             call('ZCOUNT', wr, form('%.0f', SLEEP), '+inf') > 0 do
             local who = ring(wr, clock)
-            if who == ARGV[6] then
+            if who == me then
                 -- If this process is killed now nobody looks whether it came: another one is rung
                 -- besides, and it does not count as coming.
                 call('ZADD', wr, form('%.0f', GRACE - clock), who)
@@ -59,19 +59,19 @@ if capacity or beats then
 
     -- We have got in, if we were rung.
     came_for_room = function()
-        local score = tonumber(call('ZSCORE', wr, ARGV[6]) or nil)
+        local score = tonumber(call('ZSCORE', wr, me) or nil)
         if score and score < 0 then
-            call('ZREM', wr, ARGV[6])
+            call('ZREM', wr, me)
         end
     end
 
     -- We wait for room, or do not.  Answers how many may come now; 0: when we are rung.  Who was
     -- rung, and found others faster, stands in front of those who were not.
     wait_for_room = function(waits)
-        local score = tonumber(call('ZSCORE', wr, ARGV[6]) or nil)
+        local score = tonumber(call('ZSCORE', wr, me) or nil)
         if not waits then
             if score then
-                call('ZREM', wr, ARGV[6])
+                call('ZREM', wr, me)
             end
             return 0
         end
@@ -85,12 +85,12 @@ if capacity or beats then
         end
         if left > 0 then
             if score and not rung then
-                call('ZREM', wr, ARGV[6])
+                call('ZREM', wr, me)
             end
             return left
         end
         if not score or rung then
-            call('ZADD', wr, form('%.0f', rung and SLEEP or SLEEP + clock), ARGV[6])
+            call('ZADD', wr, form('%.0f', rung and SLEEP or SLEEP + clock), me)
         end
         return 0
     end

@@ -10,86 +10,90 @@
 --
 -- A head, the next time at which something is due, is covered when it is not due yet and two will
 -- look by themselves: one at the head, one GRACE after it at the latest.
-local GRACE, SLEEP = 20000, 6e15
-local rang = 0
+--
+-- Where `wakes` is false nobody waits, and the functions are not made: that would be dearer than
+-- all else that a small exchange does.
+local rang, first_head, topic_head, alarms, ring, cover_all = 0
+if wakes then
+    local channel = string.sub(KEYS[1], 1, -6) .. 'r:' -- behind it the writer
 
-local function recent()
-    return form('(%.0f', clock - GRACE)
-end
+    -- The alarms that count, up to `until_`: at most two, as member, score, member, score.
+    alarms = function(w, until_)
+        return call('ZRANGEBYSCORE', w, form('(%.0f', clock - GRACE), form('%.0f', until_),
+            'WITHSCORES', 'LIMIT', 0, 2)
+    end
 
--- The alarms that count, up to `until_`: at most two, as member, score, member, score.
-local function alarms(w, until_)
-    return call('ZRANGEBYSCORE', w, recent(), form('%.0f', until_), 'WITHSCORES', 'LIMIT', 0, 2)
-end
+    -- Rings one who sleeps longest, or has the earliest alarm after `after`; or tells it to come by
+    -- itself at `alarm`.  Who does not hear it any more is struck off, and the next is rung:
+    -- many of one machine may be killed together.  Answers who heard it; nil: nobody.
+    ring = function(w, after, alarm)
+        local text = form(alarm and '%.0f %.0f %.0f' or '%.0f', latest, alarm, clock)
+        for _ = 1, 64 do
+            local who =
+                call('ZRANGEBYSCORE', w, form('%.0f', SLEEP), '+inf', 'LIMIT', 0, 1)[1] or
+                call('ZRANGEBYSCORE', w, form('(%.0f', after), form('(%.0f', SLEEP),
+                    'LIMIT', 0, 1)[1]
+            if not who then
+                return
+            end
+            if call('PUBLISH', channel .. who, text) > 0 then
+                call('ZADD', w, form('%.0f', alarm or -clock), who)
+                rang = rang + (alarm and 0 or 1)
+                return who
+            end
+            call('ZREM', w, who)
+        end
+    end
 
--- Rings one who sleeps longest, or has the earliest alarm after `after`; or tells it to come by
--- itself at `alarm`.  Who does not hear it any more is struck off, and the next is rung:
--- many of one machine may be killed together.  Answers who heard it; nil: nobody.
-local function ring(w, after, alarm)
-    local text = form(alarm and '%.0f %.0f %.0f' or '%.0f', latest, alarm, clock)
-    for _ = 1, 64 do
-        local who = call('ZRANGEBYSCORE', w, form('%.0f', SLEEP), '+inf', 'LIMIT', 0, 1)[1] or
-            call('ZRANGEBYSCORE', w, form('(%.0f', after), form('(%.0f', SLEEP), 'LIMIT', 0, 1)[1]
-        if not who then
+    -- Sees to it that a head that is not due yet has one who comes for it, and one who comes after
+    -- it.
+    local function appoint(w, head)
+        local set = alarms(w, head + GRACE)
+        if not set[2] or tonumber(set[2]) > head then
+            ring(w, head, head)
+            set = alarms(w, head + GRACE)
+        end
+        if set[2] and not set[4] then
+            ring(w, head + GRACE, head + GRACE)
+        end
+    end
+
+    -- Sees to it that `head` is covered, or that `most` were rung less than GRACE ago.
+    local function cover(w, head, most)
+        if not head or head >= SLEEP then
             return
         end
-        if call('PUBLISH', ARGV[5] .. who, text) > 0 then
-            call('ZADD', w, form('%.0f', alarm or -clock), who)
-            rang = rang + (alarm and 0 or 1)
-            return who
+        local under_way = call('ZCOUNT', w, form('%.0f', -clock), form('(%.0f', GRACE - clock))
+        if under_way >= most then
+            return
         end
-        call('ZREM', w, who)
-    end
-end
-
--- Sees to it that a head that is not due yet has one who comes for it, and one who comes after it.
-local function appoint(w, head)
-    local set = alarms(w, head + GRACE)
-    if not set[2] or tonumber(set[2]) > head then
-        ring(w, head, head)
-        set = alarms(w, head + GRACE)
-    end
-    if set[2] and not set[4] then
-        ring(w, head + GRACE, head + GRACE)
-    end
-end
-
--- Sees to it that `head` is covered, or that `most` were rung less than GRACE ago.
-local function cover(w, head, most)
-    if not head or head >= SLEEP then
-        return
-    end
-    local under_way = call('ZCOUNT', w, form('%.0f', -clock), form('(%.0f', GRACE - clock))
-    if under_way >= most then
-        return
-    end
-    if head > clock then
-        return appoint(w, head)
-    end
-    for _ = under_way + 1, most do
-        ring(w, clock)
-    end
-end
-
--- The head of all topics, a lower bound: nil if nothing waits.
-local function first_head()
-    return tonumber(call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2])
-end
-
-local function topic_head(topic)
-    return tonumber(call('ZSCORE', KEYS[4], ARGV[6 + topic]) or nil)
-end
-
--- Every script that writes ends with this: whom it covers, and answers how many it rang.
-local function cover_all(most)
-    if call('EXISTS', KEYS[5]) == 1 then
-        cover(KEYS[5], first_head(), most)
-    end
-    for topic = 1, topics do
-        local w = KEYS[12 + 3 * topic]
-        if call('EXISTS', w) == 1 then
-            cover(w, topic_head(topic), most)
+        if head > clock then
+            return appoint(w, head)
+        end
+        for _ = under_way + 1, most do
+            ring(w, clock)
         end
     end
-    return rang
+
+    -- The head of all topics, a lower bound: nil if nothing waits.
+    first_head = function()
+        return tonumber(call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2])
+    end
+
+    topic_head = function(topic)
+        return tonumber(call('ZSCORE', KEYS[4], ARGV[3 + topic]) or nil)
+    end
+
+    -- Every script that writes ends with this: whom it covers.
+    cover_all = function(most)
+        if call('EXISTS', KEYS[5]) == 1 then
+            cover(KEYS[5], first_head(), most)
+        end
+        for topic = 1, topics do
+            local w = KEYS[W + topic]
+            if call('EXISTS', w) == 1 then
+                cover(w, topic_head(topic), most)
+            end
+        end
+    end
 end

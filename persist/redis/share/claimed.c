@@ -106,7 +106,7 @@ static void take_out(struct due__redis *s, const char *topic, const redisReply *
         int rc = due__share_up(s, until_ns);
         if (rc != 0 && rc != DUE_EDURABILITY)
             return;
-        due__share_call_as(s, &due__script_aside, &s->share->lane[1], 0, &topic, 1, 1);
+        due__share_call_as(s, &due__script_aside, &s->share->lane[1], 0, &topic, 1, NULL, 1);
         due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
         if (due__share_talk(s, 1, &got, until_ns) != 0)
             return;
@@ -174,7 +174,8 @@ static int show_one(struct due__redis *s, const struct claim *claim, redisReply 
         (void)due__share_number(word[2], 0, &over_us);
     job.lapsed_ns = over_us * 1000;
     struct due__share_hold hold = { job.record.id, job.held, claim->end_us,
-                                    due__redis_score(job.record.until_ns) };
+                                    due__redis_score(job.record.until_ns),
+                                    job.record.key_len > 0 || job.record.group_len > 0 };
     if (!due__hold_add(&s->share->holds, hold, s->share->now_us - OLD_US))
         return 0; /* no memory: it is due again when its lease is over */
     claim->answer->claimed++;

@@ -1,5 +1,4 @@
 /* format.c - a part of an exchange as the words of its script. */
-#include <stdio.h>
 #include <string.h>
 
 #include "redis/share/share.h"
@@ -145,22 +144,66 @@ static void put_score(struct due__redis *s, const due_change *c)
     put_id(s, c->record.id);
 }
 
-/* One topic: its group is the only one of its kind in the part. */
-static void put_topic(struct due__redis *s, const struct due__share_plan *plan,
-                      const struct due__share_part *part, const struct due__share_group *g)
+/* One topic, of which this group is the only one of its kind in the part: the first to be due comes
+ * first. */
+static void put_places(struct due__redis *s, const struct due__share_plan *plan,
+                       const struct due__share_group *g)
 {
-    const char *name = part->topic[g->topic - 1];
-    const struct due__redis_topic *known = due__redis_topic(s, name, strlen(name));
-    int64_t first = INT64_MAX;
+    size_t first = 0;
 
-    for (size_t i = 0; i < g->n; i++) {
-        int64_t score = score_of(change_at(plan, g->first + i));
-        first = score < first ? score : first;
+    for (size_t i = 1; i < g->n; i++)
+        if (score_of(change_at(plan, g->first + i)) < score_of(change_at(plan, g->first + first)))
+            first = i;
+    put_score(s, change_at(plan, g->first + first));
+    for (size_t i = 0; i < g->n; i++)
+        if (i != first)
+            put_score(s, change_at(plan, g->first + i));
+}
+
+/* As put_needs.lua has it. */
+static struct due__pack pack_put(struct due__redis *s, const struct due__share_lane *lane, size_t p,
+                                 const struct put_counts *k)
+{
+    const struct due__share_part *part = &lane->part[p];
+    const struct due__share_plan *plan = &lane->plan;
+    struct due__pack pack;
+
+    pack.len = 0;
+    due__pack_small(&pack, part->changes, 2);
+    due__pack_small(&pack, k->entries, 2);
+    due__pack_small(&pack, k->longs, 2);
+    due__pack_small(&pack, k->keys, 2);
+    due__pack_small(&pack, k->kept, 2);
+    due__pack_small(&pack, k->groups, 2);
+    due__pack_small(&pack, due__share_shut(lane, p), 1);
+    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
+         g = due__share_next_group(plan, p, g + 1)) {
+        const char *name = part->topic[plan->group[g].topic - 1];
+        const struct due__redis_topic *known = due__redis_topic(s, name, strlen(name));
+        due__pack_small(&pack, known == NULL || !known->entered, 1);
+        due__pack_small(&pack, plan->group[g].n, 2);
     }
-    due__link_number(s->link, known == NULL || !known->entered);
-    due__link_number(s->link, first);
-    due__link_number(s->link, (int64_t)g->n);
-    put_group(s, plan, g, put_score);
+    return pack;
+}
+
+static int put_records(struct due__redis *s, const struct due__share_plan *plan, size_t part)
+{
+    int rc = 0;
+
+    for (size_t i = due__share_next_put(plan, part, 0); i < plan->n && rc == 0;
+         i = due__share_next_put(plan, part, i + 1))
+        rc = put_record(s, &plan->changes[i]);
+    due__scratch_shrink(&s->scratch);
+    return rc;
+}
+
+/* What @put writes of each job, if @n of them have any. */
+static void put_all(struct due__redis *s, const struct due__share_plan *plan, size_t part, size_t n,
+                    void (*put)(struct due__redis *s, const due_change *c))
+{
+    for (size_t i = due__share_next_put(plan, part, 0); i < plan->n && n > 0;
+         i = due__share_next_put(plan, part, i + 1))
+        put(s, &plan->changes[i]);
 }
 
 static int format_put(struct due__redis *s, const struct due__share_lane *lane, size_t p)
@@ -168,42 +211,25 @@ static int format_put(struct due__redis *s, const struct due__share_lane *lane, 
     const struct due__share_plan *plan = &lane->plan;
     const struct due__share_part *part = &lane->part[p];
     struct put_counts k = count_puts(plan, p);
-    int rc = 0;
+    struct due__pack pack = pack_put(s, lane, p, &k);
+    bool plain = k.keys == 0 && k.groups == 0;
 
-    due__share_call_as(s, &due__script_put, lane, part->number, part->topic, part->topics,
-                       7 + 4 * part->changes + 2 * k.entries + 2 * k.longs + 3 * k.keys + k.kept +
-                           2 * k.groups + 3 * part->topics);
-    due__link_number(s->link, (int64_t)k.keys);
-    for (size_t i = due__share_next_put(plan, p, 0); i < plan->n && k.keys > 0;
-         i = due__share_next_put(plan, p, i + 1))
-        put_its_key(s, &plan->changes[i]);
-    due__link_number(s->link, (int64_t)due__share_shut(lane, p));
-    due__link_number(s->link, (int64_t)k.kept);
-    for (size_t i = due__share_next_put(plan, p, 0); i < plan->n && k.kept > 0;
-         i = due__share_next_put(plan, p, i + 1))
-        put_if_kept(s, &plan->changes[i]);
-    due__link_number(s->link, (int64_t)k.groups);
-    for (size_t i = due__share_next_put(plan, p, 0); i < plan->n && k.groups > 0;
-         i = due__share_next_put(plan, p, i + 1))
-        put_its_group(s, &plan->changes[i]);
-    due__link_number(s->link, (int64_t)part->changes);
-    for (size_t i = due__share_next_put(plan, p, 0); i < plan->n && rc == 0;
-         i = due__share_next_put(plan, p, i + 1))
-        rc = put_record(s, &plan->changes[i]);
-    due__scratch_shrink(&s->scratch);
+    s->share->grouped = s->share->grouped || k.groups > 0;
+    due__share_call_as(s, plain ? &due__script_put_plain : &due__script_put, lane, part->number,
+                       part->topic, part->topics, &pack,
+                       4 * part->changes + 2 * k.entries + 2 * k.longs + 3 * k.keys + k.kept +
+                           2 * k.groups);
+    int rc = put_records(s, plan, p);
     if (rc != 0)
         return rc;
-    due__link_number(s->link, (int64_t)k.entries);
-    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups && k.entries > 0;
-         g = due__share_next_group(plan, p, g + 1))
-        put_group(s, plan, &plan->group[g], put_its_entry);
-    due__link_number(s->link, (int64_t)k.longs);
-    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups && k.longs > 0;
-         g = due__share_next_group(plan, p, g + 1))
-        put_group(s, plan, &plan->group[g], put_its_length);
+    put_all(s, plan, p, k.entries, put_its_entry);
+    put_all(s, plan, p, k.longs, put_its_length);
     for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
          g = due__share_next_group(plan, p, g + 1))
-        put_topic(s, plan, part, &plan->group[g]);
+        put_places(s, plan, &plan->group[g]);
+    put_all(s, plan, p, k.keys, put_its_key);
+    put_all(s, plan, p, k.kept, put_if_kept);
+    put_all(s, plan, p, k.groups, put_its_group);
     return 0;
 }
 
@@ -346,7 +372,7 @@ static int format_edit(struct due__redis *s, const struct due__share_lane *lane,
          g = due__share_next_group(plan, p, g + 1))
         words += plan->group[g].n *
                  (amends(plan->group[g].letter) || as_shown(plan->group[g].letter) ? 11 : 7);
-    due__share_call_as(s, &due__script_edit, lane, part->number, part->topic, part->topics,
+    due__share_call_as(s, &due__script_edit, lane, part->number, part->topic, part->topics, NULL,
                        1 + words);
     due__link_number(s->link, (int64_t)part->changes);
     for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups && rc == 0;
@@ -364,7 +390,7 @@ static int format_void(struct due__redis *s, const struct due__share_lane *lane,
 {
     static const due_id none;
 
-    due__share_call_as(s, &due__script_edit, lane, lane->part[p].number, NULL, 0, 8);
+    due__share_call_as(s, &due__script_edit, lane, lane->part[p].number, NULL, 0, NULL, 8);
     due__link_number(s->link, 1);
     due__link_text(s->link, "c");
     due__link_number(s->link, 0);
@@ -428,9 +454,6 @@ static void put_ends(struct due__redis *s, const struct due__share_plan *plan,
 {
     char letter = g->letter;
 
-    due__link_bytes(s->link, &letter, 1);
-    due__link_number(s->link, (int64_t)g->topic);
-    due__link_number(s->link, (int64_t)g->n);
     put_group(s, plan, g, put_its_id);
     put_group(s, plan, g, put_end);
     if (letter == 'e')
@@ -447,44 +470,72 @@ static void put_ends(struct due__redis *s, const struct due__share_plan *plan,
         put_group(s, plan, g, put_death);
 }
 
-static void put_claim(struct due__redis *s, const struct due_claim *claim)
+/* Who waits, as work.lua has it. */
+static char waits_of(const struct due_claim *claim)
 {
-    char waits[24] = "";
+    if (claim == NULL)
+        return 'n';
+    if (claim->topics == NULL)
+        return claim->waits ? 'a' : 'h';
+    return claim->waits ? 't' : 'n';
+}
+
+static void pack_claim(struct due__pack *pack, const struct due_claim *claim, size_t topics)
+{
     size_t need = claim != NULL ? claim->need : 0;
     size_t extra = claim != NULL ? claim->extra : 0;
 
-    if (claim != NULL && claim->topics == NULL)
-        snprintf(waits, sizeof waits, "%c", claim->waits ? 'a' : 'h');
-    else if (claim != NULL)
-        snprintf(waits, sizeof waits, "%c%zu", claim->waits ? 't' : 'n', claim->topic_count);
     need = need < DUE__SHARE_CLAIM ? need : DUE__SHARE_CLAIM;
     extra = extra < DUE__SHARE_CLAIM - need ? extra : DUE__SHARE_CLAIM - need;
-    due__link_number(s->link, (int64_t)need);
-    due__link_number(s->link, (int64_t)extra);
-    due__link_number(s->link, claim != NULL ? (claim->lease_ns + 999) / 1000 : 0);
-    due__link_text(s->link, waits);
+    due__pack_small(pack, need, 2);
+    due__pack_small(pack, extra, 2);
+    due__pack_double(pack, claim != NULL ? (claim->lease_ns + 999) / 1000 : 0);
+    due__pack_small(pack, (unsigned char)waits_of(claim), 1);
+    due__pack_small(pack, claim != NULL && claim->topics != NULL ? claim->topic_count : topics, 1);
+}
+
+/* Has any of the jobs a key, or a group?  One that we do not know is nobody's by our lease. */
+static bool is_tied(const struct due__redis *s, const struct due__share_plan *plan,
+                    const struct due__share_group *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const struct due__share_hold *hold =
+            due__hold_find(&s->share->holds, change_at(plan, g->first + i)->record.id);
+        if (hold != NULL && hold->tied)
+            return true;
+    }
+    return false;
 }
 
 static int format_work(struct due__redis *s, const struct due__share_lane *lane, size_t p)
 {
     const struct due__share_plan *plan = &lane->plan;
     const struct due__share_part *part = &lane->part[p];
+    bool tied = part->claims && s->share->grouped;
+    struct due__pack pack;
     size_t groups = 0;
     size_t words = 0;
 
     for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
+         g = due__share_next_group(plan, p, g + 1))
+        groups++;
+    pack.len = 0;
+    due__pack_small(&pack, groups, 2);
+    pack_claim(&pack, part->claims ? plan->claim : NULL, part->topics);
+    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
          g = due__share_next_group(plan, p, g + 1)) {
         const struct due__share_group *group = &plan->group[g];
-        groups++;
-        words += 3 + (size_t)(group->letter == 'e') + words_of(group->letter) * group->n;
+        due__pack_small(&pack, (unsigned char)group->letter, 1);
+        due__pack_small(&pack, group->topic, 1);
+        due__pack_small(&pack, group->n, 2);
+        words += (size_t)(group->letter == 'e') + words_of(group->letter) * group->n;
+        tied = tied || is_tied(s, plan, group);
     }
-    due__share_call_as(s, &due__script_work, lane, part->number, part->topic, part->topics,
-                       1 + words + 4);
-    due__link_number(s->link, (int64_t)groups);
+    due__share_call_as(s, tied ? &due__script_work : &due__script_work_plain, lane, part->number,
+                       part->topic, part->topics, &pack, words);
     for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
          g = due__share_next_group(plan, p, g + 1))
         put_ends(s, plan, &plan->group[g]);
-    put_claim(s, part->claims ? plan->claim : NULL);
     return 0;
 }
 

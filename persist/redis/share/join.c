@@ -185,7 +185,7 @@ static void begin_lanes(struct due__share *h)
         h->lane[i].state = DUE__SHARE_IDLE;
     }
     h->n_waits = 0;
-    h->lost = false;
+    h->lost = h->grouped = false;
 }
 
 /* The topics in which something is due next. */
@@ -306,7 +306,8 @@ static int beat(struct due__redis *s, struct due_beat *b, int64_t until_ns)
     for (size_t i = 0; i < s->share->n_recent; i++)
         topics[i] = s->share->recent[i];
     describe(s, who);
-    due__share_call_as(s, &due__script_beat, &s->share->lane[1], 0, topics, s->share->n_recent, 6);
+    due__share_call_as(s, &due__script_beat, &s->share->lane[1], 0, topics, s->share->n_recent,
+                       NULL, 6);
     due__link_text(s->link, who);
     due__link_number(s->link, 3 * s->share->renew_ns / 1000000);
     due__link_number(s->link, (b->turn_ns + 999) / 1000);
@@ -359,7 +360,7 @@ static int leave(struct due__redis *s, int64_t until_ns)
 
     for (size_t i = 0; i < h->n_waits; i++)
         topics[i] = h->waits[i];
-    due__share_call_as(s, &due__script_leave, &h->lane[1], 0, topics, h->n_waits, 1);
+    due__share_call_as(s, &due__script_leave, &h->lane[1], 0, topics, h->n_waits, NULL, 1);
     due__link_text(s->link, h->lane[0].name);
     int rc = call(s, &reply, 2, until_ns);
     if (reply != NULL)

@@ -31,7 +31,9 @@ static const struct due__script *kind_for(const struct due__share *h,
                                           const struct due__script *by_time)
 {
     static const struct due__script *const kinds[][2] = {
+        { &due__script_put_plain, &due__script_put_plain_by_rank },
         { &due__script_put, &due__script_put_by_rank },
+        { &due__script_work_plain, &due__script_work_plain_by_rank },
         { &due__script_work, &due__script_work_by_rank },
         { &due__script_edit, &due__script_edit_by_rank },
         { &due__script_aside, &due__script_aside_by_rank },
@@ -43,38 +45,78 @@ static const struct due__script *kind_for(const struct due__share *h,
     return by_time;
 }
 
+void due__pack_small(struct due__pack *pack, uint64_t number, size_t bytes)
+{
+    due__bytes_put(pack->bytes + pack->len, number, bytes);
+    pack->len += bytes;
+}
+
+void due__pack_double(struct due__pack *pack, int64_t number)
+{
+    double value = (double)number;
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    due__pack_small(pack, bits, sizeof bits);
+}
+
+/* What all have, and @more. */
+static void put_pack(struct due__redis *s, uint64_t number, size_t n_topics,
+                     const struct due__pack *more)
+{
+    struct due__pack all;
+
+    all.len = 0;
+    due__pack_double(&all, (int64_t)number);
+    due__pack_double(&all, (int64_t)s->share->stamp);
+    due__pack_small(&all, n_topics, 1);
+    if (more != NULL) {
+        memcpy(all.bytes + all.len, more->bytes, more->len);
+        all.len += more->len;
+    }
+    due__link_bytes(s->link, all.bytes, all.len);
+}
+
+static bool is_each(const char *key)
+{
+    return key[strlen(key) - 1] == ':';
+}
+
+static void put_each(struct due__redis *s, const char *key, const char *const *topics,
+                     size_t n_topics)
+{
+    for (size_t i = 0; i < n_topics; i++)
+        due__share_key(s, key, topics[i]);
+}
+
 void due__share_call_as(struct due__redis *s, const struct due__script *script,
                         const struct due__share_lane *lane, uint64_t number,
-                        const char *const *topics, size_t n_topics, size_t args)
+                        const char *const *topics, size_t n_topics, const struct due__pack *more,
+                        size_t args)
 {
     static const char *const fixed[DUE__SHARE_FIXED] = { "fence", "writers", "c", "h",
                                                          "w",     "j",       "a", "dead",
-                                                         "b",     "topics",  "p", "owner" };
-    static const char *const last[] = { "wr", "jg", "gh", "g", "k", "kx", "jk" };
-    const struct due__share *h = s->share;
+                                                         "b",     "topics",  "wr" };
+    size_t keys = DUE__SHARE_FIXED + 3 * n_topics;
 
-    script = kind_for(h, script);
-    size_t each = script->by_rank ? 5 : 4;
-    due__share_call(s, script, DUE__SHARE_FIXED + each * n_topics + 7, 6 + n_topics + args);
+    script = kind_for(s->share, script);
+    for (const char *const *key = script->behind; *key != NULL; key++)
+        keys += is_each(*key) ? n_topics : 1;
+    due__share_call(s, script, keys, 3 + n_topics + args);
     for (size_t i = 0; i < DUE__SHARE_FIXED; i++)
         due__share_key(s, fixed[i], "");
-    for (size_t i = 0; i < n_topics; i++) {
-        due__share_key(s, "t:", topics[i]);
-        due__share_key(s, "l:", topics[i]);
-        due__share_key(s, "w:", topics[i]);
+    put_each(s, "w:", topics, n_topics);
+    put_each(s, "t:", topics, n_topics);
+    put_each(s, "l:", topics, n_topics);
+    for (const char *const *key = script->behind; *key != NULL; key++) {
+        if (is_each(*key))
+            put_each(s, *key, topics, n_topics);
+        else
+            due__share_key(s, *key, "");
     }
-    for (size_t i = 0; i < n_topics; i++)
-        due__share_key(s, "g:", topics[i]);
-    for (size_t i = 0; i < n_topics && script->by_rank; i++)
-        due__share_key(s, "o:", topics[i]);
-    for (size_t i = 0; i < sizeof last / sizeof last[0]; i++)
-        due__share_key(s, last[i], "");
     due__link_text(s->link, s->fence);
     due__link_text(s->link, lane->name);
-    due__link_number(s->link, (int64_t)number);
-    due__link_number(s->link, (int64_t)h->stamp);
-    due__share_key(s, "r:", "");
-    due__link_text(s->link, h->writer);
+    put_pack(s, number, n_topics, more);
     for (size_t i = 0; i < n_topics; i++)
         due__link_text(s->link, topics[i]);
 }

@@ -20,7 +20,7 @@
 #define DUE__SHARE_PARTS   100                /* 3 for each 8 topics, and a claim */
 #define DUE__SHARE_CLAIM   1024               /* most jobs of one claim */
 #define DUE__SHARE_LONG    ((size_t)16 << 10) /* a record over this is read by itself */
-#define DUE__SHARE_FIXED   12                 /* keys of put, work and edit before the topics' */
+#define DUE__SHARE_FIXED   11                 /* keys of most scripts before the topics' */
 #define DUE__SHARE_NAME    (DUE_TOPIC_LENGTH + 1)
 
 enum due__share_kind { DUE__SHARE_EDIT, DUE__SHARE_PUT, DUE__SHARE_WORK };
@@ -79,6 +79,7 @@ struct due__share_hold {
     uint64_t held; /* 0: nothing stands here */
     int64_t end_us;
     int64_t until_us; /* when it was due, as it was claimed: released, it is again */
+    bool tied;        /* it has a key or a group */
 };
 
 struct due__share_holds {
@@ -143,6 +144,7 @@ struct due__share {
 
     uint64_t capacity; /* C: of the queue, as last heard; 0: none that is known */
     bool by_rank;      /* C: its order is by priority, as joining has told, or a conversion */
+    bool grouped;      /* C: some of its jobs have groups, or had */
 
     struct due__share_lane lane[2]; /* C: put, work */
     struct due__share_part *air;    /* C: the part in the air, or NULL */
@@ -180,14 +182,24 @@ size_t due__share_next_group(const struct due__share_plan *plan, size_t part, si
 
 /* ---- script.c */
 void due__share_key(struct due__redis *s, const char *name, const char *more);
+/* Numbers in one word, as struct.unpack() reads them: of one or two bytes, and doubles of eight. */
+#define DUE__PACK_MOST (64 + 4 * DUE__SHARE_CHANGES)
+struct due__pack {
+    size_t len;
+    unsigned char bytes[DUE__PACK_MOST];
+};
+void due__pack_small(struct due__pack *pack, uint64_t number, size_t bytes);
+void due__pack_double(struct due__pack *pack, int64_t number);
 /* The beginning of a call: @keys keys and @args other words follow. */
 void due__share_call(struct due__redis *s, const struct due__script *script, size_t keys,
                      size_t args);
 /* The same with the keys and words that most scripts have, and of put, work, edit and aside the
- * kind that this queue's order needs; @args more follow. */
+ * kind that this queue's order needs; @args more follow.  @more: numbers behind those that all
+ * have; NULL: none. */
 void due__share_call_as(struct due__redis *s, const struct due__script *script,
                         const struct due__share_lane *lane, uint64_t number,
-                        const char *const *topics, size_t n_topics, size_t args);
+                        const char *const *topics, size_t n_topics, const struct due__pack *more,
+                        size_t args);
 /* What an error of a script means. */
 enum due__reply_class due__share_classify(struct due__redis *s, const redisReply *r);
 /* The answer of a script that was refused: DUE_EFENCED, DUE_ELOST, or 0: it was not. */

@@ -123,15 +123,15 @@ static int load(struct due__redis *s, const struct due__script *const *all, size
 /* Those of a queue that is ordered by priority come besides, once it is known to be one. */
 int due__share_load_scripts(struct due__redis *s, int64_t until_ns)
 {
-    static const struct due__script *const all[] = { &due__script_put,    &due__script_work,
-                                                     &due__script_edit,   &due__script_join,
-                                                     &due__script_leave,  &due__script_beat,
-                                                     &due__script_census, &due__script_page,
-                                                     &due__script_key,    &due__script_aside };
-    static const struct due__script *const ranks[] = { &due__script_put_by_rank,
-                                                       &due__script_work_by_rank,
-                                                       &due__script_edit_by_rank,
-                                                       &due__script_aside_by_rank };
+    static const struct due__script *const all[] = {
+        &due__script_put,        &due__script_work, &due__script_edit,  &due__script_put_plain,
+        &due__script_work_plain, &due__script_join, &due__script_leave, &due__script_beat,
+        &due__script_census,     &due__script_page, &due__script_key,   &due__script_aside
+    };
+    static const struct due__script *const ranks[] = {
+        &due__script_put_by_rank,        &due__script_work_by_rank, &due__script_put_plain_by_rank,
+        &due__script_work_plain_by_rank, &due__script_edit_by_rank, &due__script_aside_by_rank
+    };
     struct due__share *h = s->share;
     int rc = 0;
 

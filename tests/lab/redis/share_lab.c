@@ -16,6 +16,9 @@ struct words {
     int n;
     char text[WORDS * 8];
     size_t used;
+    char pack[2048]; /* the word of numbers, */
+    size_t packed;   /* so much of it, */
+    int pack_at;     /* and where it stands; 0: nowhere */
 };
 
 static struct words words;
@@ -44,6 +47,12 @@ static void word_id(const char *id)
     word_bytes(id, SHARE_ID);
 }
 
+static void word_pair(const char *id, const char *text)
+{
+    word_id(id);
+    word(text);
+}
+
 static void word_number(int64_t n)
 {
     char *at = words.text + words.used;
@@ -68,24 +77,24 @@ static void word_key(const struct share *s, const char *end, const char *more)
 
 /* ---- The link -------------------------------------------------------------------------------- */
 
-#define SCRIPTS 13
+/* Those that change jobs come first, and then their kinds for queues in the order of priority. */
+enum { PUT, WORK, EDIT, ASIDE, PUT_PLAIN, WORK_PLAIN, RANKS };
+enum { JOIN = 2 * RANKS, LEAVE, BEAT, CENSUS, PAGE };
 
-static const struct due__script *const scripts[SCRIPTS] = {
-    &due__script_put,          &due__script_work,         &due__script_edit,
-    &due__script_join,         &due__script_leave,        &due__script_beat,
-    &due__script_census,       &due__script_aside,        &due__script_page,
-    &due__script_put_by_rank,  &due__script_work_by_rank, &due__script_edit_by_rank,
-    &due__script_aside_by_rank
+#define IN_ORDER_OF(by)                                                                         \
+    &due__script_put##by, &due__script_work##by, &due__script_edit##by, &due__script_aside##by, \
+        &due__script_put_plain##by, &due__script_work_plain##by
+
+static const struct due__script *const scripts[SHARE_SCRIPTS] = {
+    IN_ORDER_OF(),     IN_ORDER_OF(_by_rank), &due__script_join, &due__script_leave,
+    &due__script_beat, &due__script_census,   &due__script_page
 };
 
-/* The last four in place of others, in a queue whose order is by priority. */
-enum { PUT, WORK, EDIT, JOIN, LEAVE, BEAT, CENSUS, ASIDE, PAGE, PUT2, WORK2, EDIT2, ASIDE2 };
+int share_tied;
 
 static int kind_of(const struct share *s, int script)
 {
-    if (!s->by_rank || script > ASIDE || (script > EDIT && script < ASIDE))
-        return script;
-    return script == ASIDE ? ASIDE2 : PUT2 + script;
+    return s->by_rank && script < RANKS ? RANKS + script : script;
 }
 
 static void load(struct share *s, int script, const char *clock, int torn)
@@ -105,10 +114,8 @@ static void load(struct share *s, int script, const char *clock, int torn)
 
 void share_tear(struct share *s, const char *clock, int command)
 {
-    static const int torn[] = { PUT, WORK, EDIT, ASIDE, PUT2, WORK2, EDIT2, ASIDE2 };
-
-    for (size_t i = 0; i < sizeof torn / sizeof torn[0]; i++)
-        load(s, torn[i], clock, command);
+    for (int i = 0; i < 2 * RANKS; i++)
+        load(s, i, clock, command);
 }
 
 void share_begin(struct share *s, const char *socket, const char *queue, const char *clock)
@@ -120,7 +127,7 @@ void share_begin(struct share *s, const char *socket, const char *queue, const c
     s->link = redisConnectUnix(socket);
     if (s->link == NULL || s->link->err != 0)
         share_fail("no connection");
-    for (int i = 0; i < SCRIPTS; i++)
+    for (int i = 0; i < SHARE_SCRIPTS; i++)
         load(s, i, clock, 0);
 }
 
@@ -149,42 +156,60 @@ void share_topics(struct share *s, ...)
 
 static void begin(struct share *s, int script, int keys)
 {
-    words.n = 0;
-    words.used = 0;
+    words.n = words.pack_at = 0;
+    words.used = words.packed = 0;
     word("EVALSHA");
     word(s->sha[script]);
     word_number(keys);
 }
 
+static void word_keys(const struct share *s, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        if ((*names)[strlen(*names) - 1] != ':')
+            word_key(s, *names, "");
+        for (int i = 0; (*names)[strlen(*names) - 1] == ':' && i < s->topics; i++)
+            word_key(s, *names, s->topic[i]);
+    }
+}
+
+/* Numbers in one word, as struct.unpack() reads them: of so many bytes, and doubles. */
+static void pack(uint64_t number, int bytes)
+{
+    for (; bytes > 0; bytes--, number >>= 8)
+        words.pack[words.packed++] = (char)(number & 0xff);
+}
+
+static void pack_double(int64_t number)
+{
+    double value = (double)number;
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    pack(bits, 8);
+}
+
 static void begin_exchange(struct share *s, int script, int lane)
 {
-    static const char *const fixed[12] = { "fence", "writers", "c", "h",      "w", "j",
-                                           "a",     "dead",    "b", "topics", "p", "owner" };
-    static const char *const last[7] = { "wr", "jg", "gh", "g", "k", "kx", "jk" };
-
+    static const char *const fixed[] = { "fence", "writers", "c",  "h",  "w",  "j",  "a", "dead",
+                                         "b",     "topics",  "wr", "w:", "t:", "l:", NULL };
     int kind = kind_of(s, script);
-    bool ranks = scripts[kind]->by_rank;
+    bool numbered = script == EDIT || script == PUT || script == PUT_PLAIN || script == WORK ||
+                    script == WORK_PLAIN;
 
-    begin(s, kind, 19 + (ranks ? 5 : 4) * s->topics);
-    for (int i = 0; i < 12; i++)
-        word_key(s, fixed[i], "");
-    for (int i = 0; i < s->topics; i++) {
-        word_key(s, "t:", s->topic[i]);
-        word_key(s, "l:", s->topic[i]);
-        word_key(s, "w:", s->topic[i]);
-    }
-    for (int i = 0; i < s->topics; i++)
-        word_key(s, "g:", s->topic[i]);
-    for (int i = 0; i < s->topics && ranks; i++)
-        word_key(s, "o:", s->topic[i]);
-    for (int i = 0; i < 7; i++)
-        word_key(s, last[i], "");
+    begin(s, kind, 0);
+    word_keys(s, fixed);
+    word_keys(s, scripts[kind]->behind);
+    words.at[2] = words.text + words.used;
+    words.len[2] = (size_t)snprintf(words.text + words.used, 8, "%d", words.n - 3);
+    words.used += 8;
     word(s->fence);
     word(s->lane[lane]);
-    word_number(script == PUT || script == WORK || script == EDIT ? ++s->number[lane] : 0);
-    word_number(s->stamp);
-    word(s->prefix);
-    word(s->writer);
+    pack_double(numbered ? ++s->number[lane] : 0);
+    pack_double(s->stamp);
+    pack((uint64_t)s->topics, 1);
+    word_bytes(words.pack, 0); /* how long it is in the end says send_words() */
+    words.pack_at = words.n - 1;
     for (int i = 0; i < s->topics; i++)
         word(s->topic[i]);
 }
@@ -207,6 +232,15 @@ static int64_t number_at(const struct share *s, size_t i)
     return r->integer;
 }
 
+static redisReply *ask_words(struct share *s)
+{
+    redisReply *r = redisCommandArgv(s->link, words.n, words.at, words.len);
+
+    if (r == NULL)
+        share_fail("connection lost");
+    return r;
+}
+
 /* Sends it.  1: done, and begins with stamp and time. */
 static int send_words(struct share *s)
 {
@@ -215,9 +249,9 @@ static int send_words(struct share *s)
     if (s->reply != NULL)
         freeReplyObject(s->reply);
     memset(a, 0, sizeof *a);
-    s->reply = redisCommandArgv(s->link, words.n, words.at, words.len);
-    if (s->reply == NULL)
-        share_fail("connection lost");
+    if (words.pack_at > 0)
+        words.len[words.pack_at] = words.packed;
+    s->reply = ask_words(s);
     a->code = 'E';
     if (s->reply->type == REDIS_REPLY_ERROR)
         snprintf(a->error, sizeof a->error, "%s", s->reply->str);
@@ -240,13 +274,21 @@ static void status_at(struct share *s, size_t i)
     snprintf(s->answer.status, sizeof s->answer.status, "%s", element(s, i)->str);
 }
 
+static void send_changes(struct share *s)
+{
+    if (send_words(s)) {
+        status_at(s, 2);
+        s->answer.rang = number_at(s, 3);
+    }
+}
+
 void share_join(struct share *s)
 {
-    static const char *const fixed[8] = { "fence", "writers", "c", "meta", "w", "p", "owner", "j" };
+    static const char *const fixed[] = { "fence", "writers", "c", "meta", "w",
+                                         "p",     "owner",   "j", NULL };
 
     begin(s, JOIN, 8);
-    for (int i = 0; i < 8; i++)
-        word_key(s, fixed[i], "");
+    word_keys(s, fixed);
     word("nonce");
     word("incarnation");
     word_number(3);
@@ -268,31 +310,16 @@ void share_join(struct share *s)
     s->by_rank = number_at(s, 6) != 0;
 }
 
-static void keys_of(const struct share_job *jobs, int n)
+static bool is_of(const struct share_job *job, int topic)
 {
-    int keys = 0;
-
-    for (int i = 0; i < n; i++)
-        keys += jobs[i].key != NULL;
-    word_number(keys);
-    for (int i = 0; i < n; i++) {
-        if (jobs[i].key != NULL) {
-            word_id(jobs[i].id);
-            word(jobs[i].key);
-            word(jobs[i].from != NULL ? jobs[i].from : "");
-        }
-    }
+    return job->topic == topic || (job->topic == 0 && topic == 1);
 }
 
 /* As groups.lua has them. */
 static void groups_of(const struct share *s, const struct share_job *jobs, int n)
 {
     static char names[SHARE_MOST][128];
-    int groups = 0;
 
-    for (int i = 0; i < n; i++)
-        groups += jobs[i].group != NULL;
-    word_number(groups);
     for (int i = 0; i < n; i++) {
         if (jobs[i].group == NULL)
             continue;
@@ -304,73 +331,81 @@ static void groups_of(const struct share *s, const struct share_job *jobs, int n
     }
 }
 
-static void keeps_of(const struct share *s, const struct share_job *jobs, int n)
+/* The jobs of a topic, first the one that is due first. */
+static void places_of(const struct share_job *jobs, int n, int topic)
 {
-    int keeps = 0;
+    int first = -1;
+    int of = 0;
 
-    for (int i = 0; i < n; i++)
-        keeps += jobs[i].keeps != 0;
-    word_number(s->shut);
-    word_number(keeps);
-    for (int i = 0; i < n; i++)
-        if (jobs[i].keeps)
-            word_id(jobs[i].id);
+    for (int i = 0; i < n; i++) {
+        if (is_of(&jobs[i], topic)) {
+            first = first < 0 || jobs[i].score < jobs[first].score ? i : first;
+            of++;
+        }
+    }
+    for (int i = -1; i < n; i++) {
+        int job = i < 0 ? first : i;
+        if (job >= 0 && i != first && is_of(&jobs[job], topic)) {
+            word_number(jobs[job].score);
+            word_id(jobs[job].id);
+        }
+    }
+    pack(1, 1);
+    pack((uint64_t)of, 2);
+}
+
+/* As put_needs.lua has them.  True: there are keys or groups. */
+static bool counts_of(const struct share *s, const struct share_job *jobs, int n, bool packs)
+{
+    int of[5] = { 0 };
+
+    for (int i = 0; i < n; i++) {
+        of[0] += jobs[i].entry != NULL;
+        of[1] += jobs[i].is_long != 0;
+        of[2] += jobs[i].key != NULL;
+        of[3] += jobs[i].keeps != 0;
+        of[4] += jobs[i].group != NULL;
+    }
+    if (packs) {
+        pack((uint64_t)n, 2);
+        for (int i = 0; i < 5; i++)
+            pack((uint64_t)of[i], 2);
+        pack((uint64_t)s->shut, 1);
+    }
+    return of[2] + of[4] > 0;
 }
 
 void share_put(struct share *s, const struct share_job *jobs, int n)
 {
-    int entries = 0;
-    int longs = 0;
+    bool tied = counts_of(s, jobs, n, false);
 
-    begin_exchange(s, PUT, 0);
-    keys_of(jobs, n);
-    keeps_of(s, jobs, n);
-    groups_of(s, jobs, n);
-    word_number(n);
-    for (int i = 0; i < n; i++) {
-        word_id(jobs[i].id);
-        word(jobs[i].record != NULL ? jobs[i].record : "record");
-        entries += jobs[i].entry != NULL;
-        longs += jobs[i].is_long;
-    }
-    word_number(entries);
-    for (int i = 0; i < n; i++) {
-        if (jobs[i].entry != NULL) {
-            word_id(jobs[i].id);
-            word(jobs[i].entry);
-        }
-    }
-    word_number(longs);
+    share_tied = share_tied || tied;
+    begin_exchange(s, tied ? PUT : PUT_PLAIN, 0);
+    counts_of(s, jobs, n, true);
+    for (int i = 0; i < n; i++)
+        word_pair(jobs[i].id, jobs[i].record != NULL ? jobs[i].record : "record");
+    for (int i = 0; i < n; i++)
+        if (jobs[i].entry != NULL)
+            word_pair(jobs[i].id, jobs[i].entry);
     for (int i = 0; i < n; i++) {
         if (jobs[i].is_long) {
             word_id(jobs[i].id);
             word_number((int64_t)strlen(jobs[i].record));
         }
     }
-    for (int t = 1; t <= s->topics; t++) {
-        int64_t first = INT64_MAX;
-        int of = 0;
-
-        for (int i = 0; i < n; i++) {
-            if (jobs[i].topic == t || (jobs[i].topic == 0 && t == 1)) {
-                first = jobs[i].score < first ? jobs[i].score : first;
-                of++;
-            }
-        }
-        word("1");
-        word_number(first);
-        word_number(of);
-        for (int i = 0; i < n; i++) {
-            if (jobs[i].topic == t || (jobs[i].topic == 0 && t == 1)) {
-                word_number(jobs[i].score);
-                word_id(jobs[i].id);
-            }
+    for (int t = 1; t <= s->topics; t++)
+        places_of(jobs, n, t);
+    for (int i = 0; i < n; i++) {
+        if (jobs[i].key != NULL) {
+            word_pair(jobs[i].id, jobs[i].key);
+            word(jobs[i].from != NULL ? jobs[i].from : "");
         }
     }
-    if (send_words(s)) {
-        status_at(s, 2);
-        s->answer.rang = number_at(s, 3);
-    }
+    for (int i = 0; i < n; i++)
+        if (jobs[i].keeps)
+            word_id(jobs[i].id);
+    groups_of(s, jobs, n);
+    send_changes(s);
 }
 
 /* Those of one kind and topic stand together; each share_outcome keeps its place in the order. */
@@ -387,12 +422,10 @@ static int run_of(const struct share_outcome *done, int n)
 static void outcome_words(const struct share_outcome *done, int n)
 {
     const char kind = done[0].kind;
-    static char kinds[256][2];
 
-    kinds[(unsigned char)kind][0] = kind;
-    word(kinds[(unsigned char)kind]);
-    word_number(done[0].topic);
-    word_number(n);
+    pack((unsigned char)kind, 1);
+    pack((uint64_t)done[0].topic, 1);
+    pack((uint64_t)n, 2);
     for (int i = 0; i < n; i++)
         word_id(done[i].id);
     for (int i = 0; i < n; i++)
@@ -401,10 +434,8 @@ static void outcome_words(const struct share_outcome *done, int n)
         word_number(done[0].score);
     for (int i = 0; i < n && kind == 'K'; i++)
         word_number(done[i].score);
-    for (int i = 0; i < n && strchr("nobt", kind) != NULL; i++) {
-        word_id(done[i].id);
-        word(done[i].entry);
-    }
+    for (int i = 0; i < n && strchr("nobt", kind) != NULL; i++)
+        word_pair(done[i].id, done[i].entry);
     for (int i = 0; i < n && strchr("nobr", kind) != NULL; i++) {
         word_number(done[i].score);
         word_id(done[i].id);
@@ -436,18 +467,26 @@ void share_work(struct share *s, const struct share_outcome *done, int n, struct
     struct share_answer *a = &s->answer;
     int groups = 0;
 
-    begin_exchange(s, WORK, 1);
+    const char *wait = claim.wait != NULL && claim.wait[0] != '\0' ? claim.wait : "n";
+    begin_exchange(s, share_tied ? WORK : WORK_PLAIN, 1);
     for (int i = 0; i < n; i += run_of(done + i, n - i))
         groups++;
-    word_number(groups);
+    pack((uint64_t)groups, 2);
+    pack((uint64_t)claim.need, 2);
+    pack((uint64_t)claim.extra, 2);
+    pack_double(claim.lease_us);
+    pack((unsigned char)wait[0], 1);
+    pack(wait[1] != '\0' ? (uint64_t)atoi(wait + 1) : (uint64_t)s->topics, 1);
     for (int i = 0; i < n; i += run_of(done + i, n - i))
         outcome_words(done + i, run_of(done + i, n - i));
-    word_number(claim.need);
-    word_number(claim.extra);
-    word_number(claim.lease_us);
-    word(claim.wait != NULL ? claim.wait : "");
-    if (!send_words(s))
+    if (!send_words(s)) {
+        if (a->code == 'G' && !share_tied) { /* nothing was done */
+            share_tied = 1;
+            share_again(s, 1);
+            share_work(s, done, n, claim);
+        }
         return;
+    }
     status_at(s, 2);
     a->lease = number_at(s, 3);
     a->alarm = number_at(s, 4);
@@ -474,21 +513,13 @@ static void words_of_change(const struct share_change *c)
     word(c->entry != NULL ? c->entry : "");
 }
 
-static void send_edit(struct share *s)
-{
-    if (send_words(s)) {
-        status_at(s, 2);
-        s->answer.rang = number_at(s, 3);
-    }
-}
-
 void share_edit(struct share *s, const struct share_change *changes, int n)
 {
     begin_exchange(s, EDIT, 0);
     word_number(n);
     for (int i = 0; i < n; i++)
         words_of_change(&changes[i]);
-    send_edit(s);
+    send_changes(s);
 }
 
 void share_amend(struct share *s, struct share_change change, const char *was, const char *record,
@@ -501,12 +532,7 @@ void share_amend(struct share *s, struct share_change change, const char *was, c
     word(record);
     word(is_long ? "99999" : "");
     word("");
-    send_edit(s);
-}
-
-void share_beat(struct share *s)
-{
-    share_beat_for(s, 0);
+    send_changes(s);
 }
 
 void share_beat_for(struct share *s, int64_t turn)
@@ -540,20 +566,16 @@ void share_leave(struct share *s)
 
 redisReply *share_census(struct share *s)
 {
-    static const char *const fixed[4] = { "j", "dead", "p", "h" };
+    static const char *const fixed[] = { "j", "dead", "p", "h", NULL };
 
     begin(s, CENSUS, 4 + 3 * s->topics);
-    for (int i = 0; i < 4; i++)
-        word_key(s, fixed[i], "");
+    word_keys(s, fixed);
     for (int i = 0; i < s->topics; i++) {
         word_key(s, "t:", s->topic[i]);
         word_key(s, "l:", s->topic[i]);
         word_key(s, "g:", s->topic[i]);
     }
-    redisReply *r = redisCommandArgv(s->link, words.n, words.at, words.len);
-    if (r == NULL)
-        share_fail("connection lost");
-    return r;
+    return ask_words(s);
 }
 
 redisReply *share_page(struct share *s, int max, int64_t score, const char *id)
@@ -567,10 +589,7 @@ redisReply *share_page(struct share *s, int max, int64_t score, const char *id)
     else
         word_number(score);
     word(id);
-    redisReply *r = redisCommandArgv(s->link, words.n, words.at, words.len);
-    if (r == NULL)
-        share_fail("connection lost");
-    return r;
+    return ask_words(s);
 }
 
 void share_aside(struct share *s, const char *id)

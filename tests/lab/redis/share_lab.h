@@ -15,14 +15,16 @@
 #define SHARE_LAB_H
 
 #include <hiredis.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "redis/share/scripts.h"
 
-#define SHARE_ID     14
-#define SHARE_MOST   256
-#define SHARE_TOPICS 8
+#define SHARE_ID      14
+#define SHARE_MOST    256
+#define SHARE_TOPICS  8
+#define SHARE_SCRIPTS 17
 
 /* A job as it is put, and as a claim tells it. */
 struct share_job {
@@ -86,7 +88,7 @@ struct share {
     char socket[96];
     char queue[64];  /* what the keys begin with: due:{NAME}: */
     char prefix[80]; /* of channels */
-    char sha[13][41];
+    char sha[SHARE_SCRIPTS][41];
     char fence[80];
     char writer[24];
     char lane[2][32];  /* p, w */
@@ -108,6 +110,10 @@ struct share {
     } told;
 };
 
+/* Jobs with keys or groups were put in, or a claim has met some: the plain scripts are not for
+ * them.  Whoever makes the queue anew may clear it. */
+extern int share_tied;
+
 /* Connects and loads the scripts.  @clock: they read the time from a list of that name instead of
  * the server's clock (share_turn). */
 void share_begin(struct share *s, const char *socket, const char *queue, const char *clock);
@@ -125,8 +131,11 @@ void share_edit(struct share *s, const struct share_change *changes, int n);
 /* One of u v w: the record that it is believed to have, and the one that it gets. */
 void share_amend(struct share *s, struct share_change change, const char *was, const char *record,
                  int is_long);
-void share_beat(struct share *s);
 void share_beat_for(struct share *s, int64_t turn); /* which was nobody's for so long, in us */
+static inline void share_beat(struct share *s)
+{
+    share_beat_for(s, 0);
+}
 void share_leave(struct share *s);
 redisReply *share_census(struct share *s); /* the caller's */
 /* At most @max of the first topic, behind this place (-1: the beginning); the caller's. */

@@ -492,3 +492,26 @@ Test(groups, are_never_wrong_after_any_key_went_or_was_something_else)
     put_chain(1, 3);
     CLAIMS(1);
 }
+
+/* The plain script answers that it does not know groups, and has done nothing: the other one is
+ * asked with the same number.  It ends jobs that have no group. */
+Test(groups, are_met_by_a_claim_that_knew_of_none)
+{
+    struct share_job jobs[] = { job(1, T0), job(2, T0), job(3, T0 + 9) };
+
+    jobs[0].group = jobs[1].group = "g";
+    share_put(&one, jobs, 3);
+    share_tied = 0;
+    cr_assert_eq(claim(&two, 3)->count, 1, "one of a group");
+    cr_expect_eq(share_tied, 1);
+    cr_expect_eq(two.number[1], 1);
+    turn(T0 + 9);
+    cr_assert_eq(claim(&one, 3)->count, 1, "the other waits for it");
+    share_tied = 0;
+    struct share_outcome done = { 'a', 1, id(3), one.answer.lease, 0, NULL };
+    share_work(&one, &done, 1, (struct share_claim){ 0 });
+    cr_expect_eq(one.answer.code, 'D');
+    cr_expect_str_empty(one.answer.status);
+    cr_expect_eq(share_tied, 0);
+    cr_expect_eq(COUNT("HLEN due:{q}:jg"), 2);
+}

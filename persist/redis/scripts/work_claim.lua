@@ -1,0 +1,191 @@
+-- work_claim.lua - the claim of work.lua.
+if claims then
+    -- Appends to the answer what is known of the claimed jobs `ids` of a topic; those that were not
+    -- claimed from a lease that ended have no `over`.
+    local function tell(topic, ids, over)
+        local records = call('HMGET', KEYS[6], unpack(ids))
+        local has = has_entries and call('HMGET', KEYS[7], unpack(ids)) or {}
+        for i = 1, #ids do
+            local line = #lines
+            lines[line + 1] = topic
+            lines[line + 2] = ids[i]
+            lines[line + 3] = over[i] or ''
+            lines[line + 4] = records[i]
+            lines[line + 5] = has[i] or ''
+        end
+    end
+
+    -- The same without what is long, which would be copied here several times.
+    local function tell_short(topic, ids, over)
+        if not has_long then
+            return tell(topic, ids, over)
+        end
+        local long = call('HMGET', KEYS[9], unpack(ids))
+        for i = 1, #ids do
+            if not long[i] then
+                tell(topic, {ids[i]}, {over[i]})
+            else
+                local entry = call('HGET', KEYS[7], ids[i]) or ''
+                for _, word in ipairs({topic, ids[i], over[i] or '', '', entry}) do
+                    lines[#lines + 1] = word
+                end
+            end
+        end
+    end
+
+    -- Leases that are over, if the first of them is: ids, and their ends as they stand there.  A
+    -- job that half of a torn script has left in `t` too is waiting there.
+    local function lapsed(t, l, at_most, first)
+        local ids, over, gone = {}, {}, {}
+        if not first or first > clock then
+            return ids, over
+        end
+        local found =
+            call('ZRANGEBYSCORE', l, '-inf', clock_text, 'WITHSCORES', 'LIMIT', 0, at_most)
+        for i = 1, #found, 2 do
+            ids[#ids + 1], over[#over + 1] = found[i], found[i + 1]
+        end
+        local waiting = #ids > 0 and call('ZMSCORE', t, unpack(ids)) or {}
+        for i = #ids, 1, -1 do
+            if waiting[i] then
+                gone[#gone + 1] = table.remove(ids, i)
+                table.remove(over, i)
+            end
+        end
+        if #gone > 0 then
+            call('ZREM', l, unpack(gone))
+        end
+        return ids, over
+    end
+
+    -- A small zset is one string, which is searched from end to end for each member: of many that
+    -- come at once that would be most of the work.  A member longer than 64 bytes makes it a large
+    -- one, and so it stays without it.
+    local MANY = 24
+
+    -- Moves what is due from `t` to `l`, whose score is the end of the lease.
+    local function claim(topic, at_most)
+        local t, l = KEYS[T + topic], KEYS[L + topic]
+        local paused, limit = setting(topic)
+        if paused then
+            return 0
+        end
+        local first = first_of(l)
+        if limit or first == math.huge then
+            call('ZREM', l, LONG)
+            first = first_of(l)
+        end
+        local ids, over = lapsed(t, l, math.max(at_most, LAPSED), first)
+        local room, due = limit and limit - call('ZCARD', l) or math.huge, nil
+        ids, over, due = choose(topic, ids, over, at_most, room, clock_text)
+        local args, score = {}, form('%.0f', ends)
+        if not first or first > clock then
+            first_lease[topic] = #due > 0 and math.min(first or ends, ends) or first or math.huge
+        end
+        if #ids == 0 then
+            return 0
+        end
+        local behind = has_groups and give_passes(topic, ids)
+        if behind then
+            ids, over, due = without(topic, ids, over, behind)
+            if #ids == 0 then
+                return 0
+            end
+        end
+        local grows = #ids >= MANY and not limit and not first
+        if grows then
+            args[1], args[2] = '+inf', LONG
+        end
+        for i = 1, #ids do
+            over[i] = over[i] and form('%.0f', over[i])
+            args[#args + 1] = score
+            args[#args + 1] = ids[i]
+            claimed[#claimed + 1] = topic
+            claimed[#claimed + 1] = ids[i]
+            claimed[#claimed + 1] = over[i] or ''
+        end
+        call('ZADD', l, unpack(args))
+        if grows then
+            call('ZREM', l, LONG)
+        end
+        if #due > 0 then
+            unstand_chosen(topic, due)
+        end
+        tell_short(topic, ids, over)
+        return #ids
+    end
+
+    -- The same answer once more: of what was claimed, that which is still ours.
+    local function remember()
+        local kept = call('HGET', KEYS[3], ARGV[2])
+        kept = kept and cmsgpack.unpack(kept)
+        if not kept or kept[1] ~= number then
+            return
+        end
+        status, ends, claimed = {kept[2]}, kept[3], kept[4]
+        stale = kept[2] ~= ''
+        for i = 1, #claimed, 3 do
+            local score = call('ZSCORE', KEYS[L + claimed[i]], claimed[i + 1])
+            if score and tonumber(score) == ends then
+                tell_short(claimed[i], {claimed[i + 1]}, {claimed[i + 2]})
+            end
+        end
+    end
+
+    -- Somebody else waits, and has the first call on what is due.
+    local function others_wait()
+        for i = W, others and T or 0 do
+            local w = i == W and KEYS[5] or KEYS[i]
+            if call('ZCOUNT', w, form('(%.0f', clock - GRACE), '+inf') > 0 then
+                return true
+            end
+        end
+        return false
+    end
+
+    if again then
+        remember()
+        left = math.max(0, need - #lines / 5)
+    else
+        wanted = (extra == 0 or others_wait()) and need or need + extra
+        left = wanted
+        for topic = 1, named do
+            if left > 0 then
+                left = left - claim(topic, left)
+                touched[topic] = true
+            end
+        end
+    end
+end
+
+-- The heads of topics as they are now, or lower bounds.
+for topic = 1, topics do
+    if touched[topic] or again then
+        local paused, limit = setting(topic)
+        local head
+        if paused or limit then
+            head = set_exact_head(topic) or math.huge
+        else
+            local waits, text = first_of(KEYS[T + topic])
+            head = first_lease[topic] or first_of(KEYS[L + topic]) or math.huge
+            if waits and waits <= head then
+                head = waits
+                call('ZADD', KEYS[4], text, ARGV[3 + topic])
+            elseif head < math.huge then
+                call('ZADD', KEYS[4], form('%.0f', head), ARGV[3 + topic])
+            else
+                call('ZREM', KEYS[4], ARGV[3 + topic])
+            end
+        end
+        if head <= clock then
+            more = 1
+        end
+        if left == 0 and others and head <= clock and not limit and
+            call('ZCOUNT', KEYS[T + topic], '-inf', clock_text) > 2 * wanted then
+            many = 2
+        end
+    end
+end
+local count, alarm = #lines / 5, -1
+local short = count < need or need == 0
+local wakes = others or capacity or short and wait ~= 'n'

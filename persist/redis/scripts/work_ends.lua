@@ -1,0 +1,125 @@
+-- work_ends.lua - what becomes of the jobs that work.lua was told: see there.
+if batches > 0 then
+    -- The words of a batch's jobs, `width` of each; of those in `good` only, if that is given.
+    local function words(first, width, n, good)
+        if not good then
+            return unpack(ARGV, first, first + width * n - 1)
+        end
+        local some = {}
+        for i = 1, n do
+            if good[i] then
+                for j = first + (i - 1) * width, first + i * width - 1 do
+                    some[#some + 1] = ARGV[j]
+                end
+            end
+        end
+        return unpack(some)
+    end
+
+    -- Which of the jobs are still ours.  Answers how many, and nil or a table of those that are.
+    local function ours(l, n)
+        local ends = call('ZMSCORE', l, words(at, 1, n))
+        local good, count = {}, 0
+        for i = 1, n do
+            local lease_end = ARGV[at + n + i - 1]
+            good[i] = ends[i] and
+                (ends[i] == lease_end or tonumber(ends[i]) == tonumber(lease_end))
+            if good[i] then
+                count = count + 1
+            end
+        end
+        if count == n then
+            return n, nil
+        end
+        return count, good
+    end
+
+    -- They are gone; `kept`: until when their keys are kept, words behind their leases.
+    local function gone(l, n, good, kept)
+        call('ZREM', l, words(at, 1, n, good))
+        call('HDEL', KEYS[6], words(at, 1, n, good))
+        if has_entries then
+            call('HDEL', KEYS[7], words(at, 1, n, good))
+        end
+        if has_long then
+            call('HDEL', KEYS[9], words(at, 1, n, good))
+        end
+        if has_keys then
+            end_keys({words(at, 1, n, good)}, kept and {words(at + 2 * n, 1, n, good)})
+        end
+        if has_groups then
+            call('HDEL', jg, words(at, 1, n, good))
+        end
+    end
+
+    local function extended(l, n, good)
+        local args, until_ = {}, form('%.0f', now + ARGV[at + 2 * n])
+        for i = 1, n do
+            if not good or good[i] then
+                args[#args + 1] = until_
+                args[#args + 1] = ARGV[at + i - 1]
+            end
+        end
+        call('ZADD', l, 'XX', unpack(args))
+    end
+
+    -- A batch is done; `groups` are the jobs' own, if let_go() was asked for any.
+    local function become(kind, topic, l, n, good, groups)
+        local behind = at + 2 * n
+        if kind == 'a' or kind == 'K' then
+            return gone(l, n, good, kind == 'K')
+        end
+        if kind == 'e' then
+            return extended(l, n, good)
+        end
+        if kind ~= 'r' then
+            call('HSET', KEYS[7], words(behind, 2, n, good))
+            has_entries, behind = true, behind + 2 * n
+        end
+        if kind == 't' then
+            return
+        end
+        if kind == 'b' then
+            call('ZADD', KEYS[8], words(behind, 2, n, good))
+        elseif kind == 'o' and groups then
+            wait_anew(topic, groups, behind, n, good)
+        else
+            stand(topic, words(behind, 2, n, good))
+        end
+        call('ZREM', l, words(at, 1, n, good))
+    end
+
+    for _ = 1, batches do
+        local kind, topic, n
+        kind, topic, n, pack = struct.unpack('<c1BH', ARGV[3], pack)
+        if not again then
+            local l = KEYS[L + topic]
+            local count, good = ours(l, n)
+            if count > 0 then
+                local of, followed = nil, false
+                if has_groups and gives_back[kind] then
+                    of, followed = let_go(topic, {words(at, 1, n, good)})
+                elseif has_groups and keeps[kind] then
+                    keep_passes({words(at, 1, n, good)})
+                end
+                become(kind, topic, l, n, good, of)
+                local _, limit = setting(topic)
+                touched[topic] = touched[topic] or limit or followed or
+                    kind == 'n' or kind == 'o' or kind == 'r' or kind == 'e'
+            else
+                call('ZREM', KEYS[5], me)
+            end
+            if good then
+                stale = true
+                for i = 1, n do
+                    status[#status + 1] = good[i] and 'd' or 's'
+                end
+            else
+                status[#status + 1] = string.rep('d', n)
+            end
+        end
+        local width = (kind == 'a' or kind == 'e') and 2 or kind == 'K' and 3 or
+            (kind == 'r' or kind == 't') and 4 or 6
+        at = at + width * n + (kind == 'e' and 1 or 0)
+    end
+end
