@@ -28,10 +28,10 @@ static due_id id_of(uint64_t n)
 
 static struct due__share_hold hold_of(uint64_t n, uint64_t held, int64_t end_us)
 {
-    return (struct due__share_hold){ id_of(n), held, end_us, (int64_t)n };
+    return (struct due__share_hold){ id_of(n), held, end_us, (int64_t)n, held % 2 == 0 };
 }
 
-/* Each has the stamp and the end that it was given last, and those that live are counted. */
+/* Each has what it was given last, and those that live are counted. */
 static void compare(const struct due__share_hold *model, int64_t now_us, int step)
 {
     size_t live = 0;
@@ -42,8 +42,9 @@ static void compare(const struct due__share_hold *model, int64_t now_us, int ste
 
         cr_assert_eq(at != NULL, model[i].held != 0, "step %d: job %d", step, (int)i);
         if (at != NULL)
-            cr_assert(at->held == model[i].held && at->end_us == model[i].end_us, "step %d: job %d",
-                      step, (int)i);
+            cr_assert(at->held == model[i].held && at->end_us == model[i].end_us &&
+                          at->until_us == model[i].until_us && at->tied == model[i].tied,
+                      "step %d: job %d", step, (int)i);
         live += model[i].held != 0 && model[i].end_us > now_us;
     }
     cr_assert_eq(due__holds_live(&share), live, "step %d", step);
