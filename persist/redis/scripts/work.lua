@@ -34,10 +34,10 @@ if call('EXISTS', KEYS[7], KEYS[9], jk, jg, KEYS[5], unpack(KEYS, W + 1, T)) > 0
     has_entries, has_long = call('EXISTS', KEYS[7]) == 1, call('EXISTS', KEYS[9]) == 1
     has_keys, has_groups = tied and call('EXISTS', jk) == 1, call('EXISTS', jg) == 1
     if has_groups and not tied then
-        if claims then
+        if need + extra > 0 and not again then
             return {'G'}
         end
-        has_groups = false
+        has_groups = false -- ends of jobs without one; or what was done, which is only read
     end
     others = call('EXISTS', KEYS[5], unpack(KEYS, W + 1, T)) > 0
     if others then

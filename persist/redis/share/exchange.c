@@ -236,14 +236,15 @@ static int refused(struct due__redis *s, struct due__share_part *part, enum due_
     return 0;
 }
 
-/* The script knows no groups, and there are some: nothing was done, and the one that knows them is
- * asked from now on.  That one does not say so. */
-static bool is_of_groups(struct due__share *h, const redisReply *r)
+/* The script that claims knows no groups, and there are some: nothing was done, and the one that
+ * knows them is asked from now on.  No other says so. */
+static bool is_of_groups(struct due__share *h, const struct due__share_part *part)
 {
+    const redisReply *r = part->answer;
     bool says = r->type == REDIS_REPLY_ARRAY && r->elements == 1 &&
                 due__reply_is_text(r->element[0]) && strcmp(r->element[0]->str, "G") == 0;
 
-    if (!says || h->grouped)
+    if (!says || !part->plain || !part->claims)
         return false;
     h->grouped = true;
     return true;
@@ -257,7 +258,7 @@ static int judge(struct due__redis *s, struct due__share_lane *lane, struct due_
 
     if (class != DUE__REPLY_FINE) {
         rc = refused(s, part, class);
-    } else if (!is_of_groups(s->share, part->answer)) {
+    } else if (!is_of_groups(s->share, part)) {
         rc = due__share_verdict(s, part->answer);
         if (rc == 0 && due__share_sane(s, part)) {
             part->over = true;

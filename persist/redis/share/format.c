@@ -507,10 +507,10 @@ static bool is_tied(const struct due__redis *s, const struct due__share_plan *pl
     return false;
 }
 
-static int format_work(struct due__redis *s, const struct due__share_lane *lane, size_t p)
+static int format_work(struct due__redis *s, struct due__share_lane *lane, size_t p)
 {
     const struct due__share_plan *plan = &lane->plan;
-    const struct due__share_part *part = &lane->part[p];
+    struct due__share_part *part = &lane->part[p];
     bool tied = part->claims && s->share->grouped;
     struct due__pack pack;
     size_t groups = 0;
@@ -531,6 +531,7 @@ static int format_work(struct due__redis *s, const struct due__share_lane *lane,
         words += (size_t)(group->letter == 'e') + words_of(group->letter) * group->n;
         tied = tied || is_tied(s, plan, group);
     }
+    part->plain = !tied;
     due__share_call_as(s, tied ? &due__script_work : &due__script_work_plain, lane, part->number,
                        part->topic, part->topics, &pack, words);
     for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;

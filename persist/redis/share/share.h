@@ -59,6 +59,7 @@ struct due__share_plan {
 struct due__share_part {
     enum due__share_kind kind;
     bool claims;                          /* the claim is in it */
+    bool plain;                           /* it was sent to a script that knows no groups */
     size_t topics;                        /* */
     const char *topic[DUE__SHARE_TOPICS]; /* valid during the call */
     size_t changes;                       /* */

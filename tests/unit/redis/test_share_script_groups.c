@@ -514,4 +514,9 @@ Test(groups, are_met_by_a_claim_that_knew_of_none)
     cr_expect_str_empty(one.answer.status);
     cr_expect_eq(share_tied, 0);
     cr_expect_eq(COUNT("HLEN due:{q}:jg"), 2);
+    share_again(&one, 1);
+    share_work(&one, &done, 1, (struct share_claim){ 0 });
+    cr_expect_eq(one.answer.code, 'D', "told again by a script that knows no groups");
+    cr_expect_str_empty(one.answer.status);
+    cr_expect_eq(share_tied, 0);
 }
