@@ -145,6 +145,12 @@ void due__sharing_edit_forget(struct due_queue *q)
     sh->edit_bytes = NULL;
 }
 
+void due__sharing_edit_over(struct due_queue *q)
+{
+    if (!q->commits->share->asking)
+        due__sharing_edit_forget(q);
+}
+
 void due__sharing_free(struct due_queue *q, struct due__commits *c)
 {
     struct due__sharing *sh = c->share;
@@ -305,6 +311,16 @@ int due__sharing_ask_edit(struct due_queue *q, int64_t until_ns)
     sh->n_edits = 1;
     int rc = due__sharing_ask_edits(q, until_ns);
     return rc == 0 ? sh->results[0] : rc;
+}
+
+int due__sharing_find(struct due_queue *q, due_id id, due_store_visit *visit, void *ctx,
+                      int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+
+    if (due__load_seq(&c->stopping)) /* G2: who closes would wait for it */
+        return DUE_EAGAIN;
+    return c->store->verbs->find(c->store, id, visit, ctx, until_ns);
 }
 
 void due__sharing_over(struct due_queue *q, int rc)

@@ -188,8 +188,13 @@ int due__sharing_edit(struct due_queue *q, int64_t until_ns);
 int due__sharing_ask_edits(struct due_queue *q, int64_t until_ns);
 /* The same of sh->edit alone: its answer. */
 int due__sharing_ask_edit(struct due_queue *q, int64_t until_ns);
-/* What those point to, and was made for them, is not needed any more. */
+/* What those point to, and was made for them, is not needed any more.  The second: unless they are
+ * in doubt. */
 void due__sharing_edit_forget(struct due_queue *q);
+void due__sharing_edit_over(struct due_queue *q);
+/* As find() of the store; DUE_EAGAIN too once the queue stops, which only one call is told of. */
+int due__sharing_find(struct due_queue *q, due_id id, due_store_visit *visit, void *ctx,
+                      int64_t until_ns);
 /* A change of a job that was looked at has that answer: may it be another since?  One that is
  * unknown has gone; or it is dead by now, or not any more. */
 static inline bool due__sharing_look_again(int rc)

@@ -122,13 +122,12 @@ static int make(void *ctx, const due_record *was)
 
 int due__sharing_amend(struct due_queue *q, const struct due__ask *ask, int64_t until_ns)
 {
-    struct due__commits *c = q->commits;
     struct amending a = { .q = q, .ask = ask };
     bool again = true;
     int rc = DUE_EAGAIN;
 
     for (int looks = 0; again && looks < LOOKS; looks++) {
-        rc = c->store->verbs->find(c->store, ask->id, make, &a, until_ns);
+        rc = due__sharing_find(q, ask->id, make, &a, until_ns);
         again = rc == DUE_EAGAIN;
         if (rc != 0)
             continue;

@@ -44,10 +44,8 @@ static int note_job(void *ctx, const due_record *r)
 
 static int look(struct due_queue *q, due_id id, struct job_found *f, int64_t until_ns)
 {
-    struct due__commits *c = q->commits;
-
     *f = (struct job_found){ .q = q };
-    int rc = c->store->verbs->find(c->store, id, note_job, f, until_ns);
+    int rc = due__sharing_find(q, id, note_job, f, until_ns);
     return rc == 0 && f->topic < 0 ? f->topic : rc;
 }
 
@@ -297,14 +295,8 @@ static int ask_move(struct due_queue *q, struct due__ask *ask, int64_t until_ns)
 
 /* ---- With the key ---- */
 
-int due__sharing_answer(struct due_queue *q, struct due__ask *ask, int64_t until_ns)
+static int answer(struct due_queue *q, struct due__ask *ask, int64_t until_ns)
 {
-    struct due__commits *c = q->commits;
-
-    if (due__load_seq(&c->stopping) || due__load_seq(&c->fenced)) /* G2 */
-        return due__commit_excuse(q);
-    if (!due__sharing_settle(q, until_ns) || due__sender_unsure(c))
-        return DUE_EAGAIN; /* one exchange at a time */
     switch (ask->kind) {
     case DUE__ASK_NOTHING:
         return 0;
@@ -335,6 +327,19 @@ int due__sharing_answer(struct due_queue *q, struct due__ask *ask, int64_t until
     default:
         return due__sharing_answer_many(q, ask, until_ns);
     }
+}
+
+int due__sharing_answer(struct due_queue *q, struct due__ask *ask, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+
+    if (due__load_seq(&c->stopping) || due__load_seq(&c->fenced)) /* G2 */
+        return due__commit_excuse(q);
+    if (!due__sharing_settle(q, until_ns) || due__sender_unsure(c))
+        return DUE_EAGAIN; /* one exchange at a time */
+    int rc = answer(q, ask, until_ns);
+    due__sharing_edit_over(q);
+    return rc;
 }
 
 /* ---- Calls ---- */

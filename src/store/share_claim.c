@@ -246,6 +246,7 @@ bool due__sharing_settle(struct due_queue *q, int64_t until_ns)
         sh->asking = rc == DUE_EINDOUBT || rc == DUE_EAGAIN;
         if (sh->asking)
             return false;
+        due__sharing_edit_forget(q);
         if (sh->retention.sent)
             due__sharing_retained(q, rc);
         if (sh->clears)
