@@ -23,7 +23,8 @@
  * is not, only if nobody holds it and it is as was_ns and the counts in record say (MOVE, AMEND, a
  * DROP with a mark; of a dead job only was_ns is looked at, the counts are new), or whatever it is
  * (any other DROP).  An AMEND, and a DROP with a mark, only if its content is what it was when it
- * was shown with that mark, too.
+ * was shown with that mark, too.  A store whose find() shows no mark gives no bytes of what is
+ * cancelled: DUE_ENOTSUP.
  *
  * A key is its job's until a DROP, whether that says it or not; then it is free, or, if the job was
  * held, kept until key_kept_ns.  An AMEND or DROP of a job that nobody holds which says a key is

@@ -4,26 +4,30 @@
  * looked at, and dropped with the mark with which it was shown.  The store drops it only if it is
  * still that, by content, time and counts; if it is not, it is looked at anew.  So what the caller
  * gets is what the job was when it went, and of two who cancel it one gets it.  What is in doubt is
- * the drop alone, which is sent again as it was; if its caller has gone by then the copy is, too.
+ * the drop alone, which is sent again as it was, as long as its caller has time; if he has gone by
+ * then the copy has, too.
  *
  * The copy has a place of its own, which no id leads to: the job was never one of those that this
- * process has, and is counted as lent only.
+ * process has, and is counted as lent only.  From before the look until the answer that place
+ * counts as that of a job that waits: a queue that drains meanwhile waits for it.
  *
  * Guards     K  the key (sender.c)      O  its owner's alone
  *
- * Edges      described elsewhere: J1 slab.h, C2 closing.c, X2 share.c
+ * Edges      described elsewhere: G2 sender.c, J1 slab.h, C2 closing.c, X2 share.c
  */
 #include <string.h>
 
 #include "job/fresh.h"
 #include "job/release.h"
 #include "os/atomic.h"
+#include "os/bell.h"
 #include "queue/closing.h"
 #include "queue/job_records.h"
 #include "queue/queue.h"
 #include "store/share.h"
 
-#define LOOKS 8 /* at a job that changes each time */
+#define LOOKS    8          /* at a job that changes each time */
+#define DOUBT_NS DUE_MS(20) /* between two times that a drop in doubt is sent again */
 
 struct lending {
     struct due_queue *q;        /* O */
@@ -46,6 +50,7 @@ static int make_place(struct lending *l)
         return rc;
     if (!due__records_make(&c->stored, &q->alloc, l->number)) {
         due__slab_untake(&q->slab, l->number);
+        due__left(q, 1);
         return DUE_ENOMEM;
     }
     struct due__stored *s = due__stored_at(c, l->number);
@@ -86,7 +91,8 @@ static bool has_other_key(const struct due__ask *ask, const due_record *r)
            (r->key_len != ask->key_len || memcmp(r->key, ask->key, ask->key_len) != 0);
 }
 
-/* It is there: copied, and to be dropped as it is. */
+/* It is there: copied, and to be dropped as it is.  Without a mark it would be dropped whatever it
+ * is by then. */
 static int make(void *ctx, const due_record *r)
 {
     struct lending *l = ctx;
@@ -95,6 +101,8 @@ static int make(void *ctx, const due_record *r)
 
     if (topic < 0)
         return topic;
+    if (r->mark_len == 0)
+        return DUE_ENOTSUP;
     if (has_other_key(l->ask, r))
         return DUE_ENOENT;
     int rc = copy_job(l, r, topic);
@@ -135,9 +143,50 @@ static void lend(struct lending *l, due_job *job)
     due__left(q, 1);
 }
 
-int due__sharing_lend(struct due_queue *q, const struct due__ask *ask, int64_t until_ns)
+/* ---- The drop ---- */
+
+/* Who closes waits for the key, so it is not long. */
+static void pause_until(int64_t at_ns)
+{
+    struct due__bell never;
+
+    if (due__bell_init(&never) != 0)
+        return;
+    (void)due__bell_wait(&never, at_ns, false);
+    due__bell_destroy(&never, false);
+}
+
+/* It may have landed, and then nobody else has the bytes: it is sent again while there is time, at
+ * once, and then now and then.  Whatever is answered but its end leaves it in doubt. */
+static int see_through(struct due_queue *q, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
+    int64_t now = due__monotonic_now();
+    int rc = DUE_EINDOUBT;
+
+    while (rc == DUE_EINDOUBT && now < until_ns && !due__load_seq(&c->stopping) && /* G2 */
+           !due__load_seq(&c->fenced)) {                                           /* G2 */
+        int64_t next_ns = due__time_add(now, DOUBT_NS);
+
+        rc = due__sharing_edit(q, until_ns);
+        rc = rc == DUE_EAGAIN ? DUE_EINDOUBT : rc;
+        if (rc == DUE_EINDOUBT)
+            pause_until(next_ns < until_ns ? next_ns : until_ns);
+        now = due__monotonic_now();
+    }
+    c->share->asking = rc == DUE_EINDOUBT;
+    return rc == 0 ? c->share->results[0] : DUE_EINDOUBT;
+}
+
+static int drop(struct due_queue *q, int64_t until_ns)
+{
+    int rc = due__sharing_ask_edit(q, until_ns);
+
+    return rc == DUE_EINDOUBT ? see_through(q, until_ns) : rc;
+}
+
+int due__sharing_lend(struct due_queue *q, const struct due__ask *ask, int64_t until_ns)
+{
     struct lending l = { .q = q, .ask = ask };
     bool again = true;
     int rc = make_place(&l);
@@ -145,11 +194,11 @@ int due__sharing_lend(struct due_queue *q, const struct due__ask *ask, int64_t u
     if (rc != 0)
         return rc;
     for (int looks = 0; again && looks < LOOKS; looks++) {
-        rc = c->store->verbs->find(c->store, ask->id, make, &l, until_ns);
+        rc = due__sharing_find(q, ask->id, make, &l, until_ns);
         again = rc == DUE_EAGAIN;
         if (rc != 0)
             continue;
-        rc = due__sharing_ask_edit(q, until_ns);
+        rc = drop(q, until_ns);
         again = due__sharing_look_again(rc);
     }
     if (rc == 0) {

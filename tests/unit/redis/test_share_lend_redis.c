@@ -1,6 +1,7 @@
 /* A job of a shared queue in Redis is cancelled by who wants its bytes. */
 #include <pthread.h>
 
+#include "lab/fault_proxy.h"
 #include "lab/redis/redis_poke.h"
 #include "lab/redis/stored_redis_lab.h"
 #include "lab/take.h"
@@ -8,16 +9,21 @@
 #define LONG  DUE_S(30)
 #define LATER DUE_S(1000)
 
-static due_queue *share_by(enum due_order order)
+static due_queue *share_at(const char *url, enum due_order order)
 {
     due_options o = { DUE_OPTIONS_INIT, .name = "mail", .share = DUE_SHARED, .order = order,
                       .prefetch_max = 1 };
     due_queue *q;
     due_error error;
 
-    o.store = store_at(server.url, (due_redis_options){ DUE_REDIS_OPTIONS_INIT });
+    o.store = store_at(url, (due_redis_options){ DUE_REDIS_OPTIONS_INIT });
     cr_assert_eq(due_open(&q, &o, &error), 0, "%s", error.text);
     return q;
+}
+
+static due_queue *share_by(enum due_order order)
+{
+    return share_at(server.url, order);
 }
 
 static void end(due_queue *q)
@@ -126,6 +132,59 @@ STORED_TEST(share_lend_redis, what_is_nowhere_but_in_its_record_is_unknown)
     cr_expect_eq(due_update(q, id, "x", 1), DUE_ENOENT);
     cr_expect_eq(due_cancel(q, id, NULL), DUE_ENOENT);
     end(q);
+}
+
+/* ---- Cut off ---- */
+
+static struct fault_proxy *proxy;
+static char url[160];
+
+static void serve_by_proxy(void)
+{
+    char path[112];
+
+    serve_plainly();
+    snprintf(path, sizeof path, "%s/proxy", server.dir);
+    snprintf(url, sizeof url, "unix://%s", path);
+    proxy = fault_proxy_start(path, server.socket);
+    cr_assert_not_null(proxy);
+}
+
+static void stop_both(void)
+{
+    fault_proxy_stop(proxy);
+    stop();
+}
+
+/* At whatever command, and whether the server has done it or not: a new connection is a matter of
+ * milliseconds, and the call has time. */
+Test(share_lend_redis, a_connection_that_is_cut_costs_no_bytes, .init = serve_by_proxy,
+     .fini = stop_both, .timeout = 100)
+{
+    static const enum fault_where where[] = { FAULT_BEFORE, FAULT_SENT, FAULT_MID_REPLY };
+    due_queue *one = share_by(DUE_ORDER_DEADLINE);
+    due_queue *two = share_at(url, DUE_ORDER_DEADLINE);
+    due_job job;
+
+    for (size_t w = 0; w < 3; w++) {
+        unsigned struck = 1;
+
+        for (uint64_t n = 1; struck == 1; n++) {
+            struct fault_cell cell = { .command = n, .where = where[w], .what = FAULT_RESET };
+
+            due_id id = put(one, "tea", 3, LATER, NULL);
+            fault_proxy_plan(proxy, &cell, 1);
+            int rc = due_cancel(two, id, &job);
+            cr_assert_eq(rc, 0, "%d %d: %s", (int)w, (int)n, due_error_name(rc));
+            expect_lent(&job, id, "tea", 3);
+            struck = fault_proxy_struck(proxy);
+            cr_assert(struck == 1 || n > 2, "a look, and a drop");
+            cr_assert_lt(n, 20u);
+        }
+    }
+    fault_proxy_plan(proxy, NULL, 0);
+    end(one);
+    end(two);
 }
 
 /* ---- At once ---- */
