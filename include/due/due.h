@@ -13,10 +13,11 @@
  *            changed nothing, nor what its arguments point to, but where it says so; only a handle
  *            (*queue, a single *job) is then NULL or zero, so that giving it back does nothing.
  *   Store    With a store, a call that changes something waits for it, for up to its own timeout or
- *            store_timeout_ns in all, and may also answer DUE_ETIMEDOUT, DUE_ENOSPC, DUE_EACCES,
- *            DUE_EDURABILITY, DUE_EFENCED: nothing has changed; or DUE_EINDOUBT, the one exception:
- *            it was sent, the answer did not come, and the queue sees it through.  Who names a job
- *            of a queue that closes gets DUE_ECLOSED once it was left to the store.
+ *            store_timeout_ns in all (on a manual clock: the latter), and may also answer
+ *            DUE_ETIMEDOUT, DUE_ENOSPC, DUE_EACCES, DUE_EDURABILITY, DUE_EFENCED: nothing has
+ *            changed; or DUE_EINDOUBT, the one exception: it was sent, the answer did not come, and
+ *            the queue sees it through.  Who names a job of a queue that closes gets DUE_ECLOSED
+ *            once it was left to the store.
  *   Structs  What you fill in begins with its size (DUE_SPEC_INIT and its kin): a library that is
  *            newer than your headers takes what they lack as zero, an older one answers DUE_ENOTSUP
  *            if a field is set that it does not know.  What the library fills in has room for more

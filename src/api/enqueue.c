@@ -222,10 +222,17 @@ static __attribute__((noinline)) int enqueue_resized(due_queue *q, const due_spe
     return rc;
 }
 
+/* How long the call waits for the store.  Timeouts on a clock that is turned by hand are none for
+ * that. */
+static struct due__deadline deadline_of(const struct due_queue *q, int64_t timeout_ns)
+{
+    return (struct due__deadline){ .timeout_ns = q->clock.manual == NULL ? timeout_ns : 0 };
+}
+
 __attribute__((noinline)) int due__enqueue_checked(struct due_queue *q, const due_spec *spec,
                                                    int64_t timeout_ns, due_id *id)
 {
-    struct due__deadline by = { .timeout_ns = timeout_ns };
+    struct due__deadline by = deadline_of(q, timeout_ns);
 
     int rc = spec->size == sizeof *spec ? check(q, spec, 1, 0, timeout_ns) : OTHER_SIZE;
     if (rc == OTHER_SIZE) {
@@ -302,7 +309,7 @@ static size_t plain(const due_spec *specs, size_t n)
 int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
                       due_id *ids)
 {
-    struct due__deadline by = { .timeout_ns = timeout_ns };
+    struct due__deadline by = deadline_of(q, timeout_ns);
     bool timed;
     size_t simple = simple_ones(q, specs, n, &timed);
 

@@ -152,3 +152,66 @@ Test(stored_deadline, ends_every_call_in_time_that_finds_many_lapsed_leases, .ti
     try_lapsed(LAPSED);
     try_lapsed(LAPSED_SLOW);
 }
+
+/* ---- On a clock that is turned by hand ---- */
+
+/* Ways to put a job in. */
+enum way { ONE, BATCH, KEYED, WAYS };
+
+/* The store is slow to take it, and the clock is turned past the call's timeout. */
+static void put_slowly(struct shop *s, enum memory_verb verb, enum way way)
+{
+    struct memory_limiter *gate = memory_limiter_new(s->disk);
+    due_extra key = { DUE_EXTRA_INIT, .key = "k", .key_len = 1 };
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = DUE_S(9), .more = way == KEYED ? &key : NULL };
+    struct crew_call c;
+
+    memory_store_fault(
+        s->store,
+        (struct memory_fault){ .verb = verb, .times = 1, .kind = MEMORY_BLOCK, .limiter = gate });
+    if (way == BATCH)
+        crew_call_enqueue_batch(&c, s->lab.q, spec, 10);
+    else
+        crew_call_enqueue(&c, s->lab.q, spec, 10);
+    memory_limiter_reached(gate, 1);
+    crew_call_asleep(&c);
+    lab_turn_to(&s->lab, 10);
+    crew_call_asleep(&c);
+    memory_limiter_open(gate);
+    cr_assert_eq(crew_call_answer(&c), way == BATCH, "way %d", way);
+    cr_expect_eq(memory_disk_jobs(s->disk), 1u);
+    memory_limiter_free(gate);
+}
+
+Test(stored_deadline, of_an_enqueue_is_the_stores_alone_on_a_manual_clock, .timeout = 60)
+{
+    for (int run = 0; run < 2 * 2 * 2 * WAYS; run++) {
+        bool shared = run & 1;
+
+        lab_proxies = run >> 1 & 1;
+        struct shop s =
+            shop_make(.with.capacity = run >> 2 & 1, .with.share = shared ? DUE_SHARED : DUE_OWNED,
+                      .with.store_timeout_ns = DUE_S(60));
+        put_slowly(&s, shared ? MEMORY_PUT : MEMORY_COMMIT, run >> 3);
+        shop_close(&s);
+    }
+    lab_proxies = -1;
+}
+
+/* And that it has. */
+Test(stored_deadline, of_an_enqueue_ends_it_on_a_manual_clock, .timeout = 60)
+{
+    for (lab_proxies = 0; lab_proxies < 2; lab_proxies++) {
+        struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(10));
+        due_spec spec = { DUE_SPEC_INIT, .delay_ns = DUE_S(9) };
+
+        for (enum memory_verb v = MEMORY_READY; v < MEMORY_CLOSE; v++)
+            fault(&s, v, (struct memory_fault){ .kind = MEMORY_AWAY });
+        cr_expect_eq(due_enqueue(s.lab.q, &spec, DUE_FOREVER, NULL), DUE_ETIMEDOUT);
+        cr_expect_eq(due_enqueue_batch(s.lab.q, &spec, 1, 1, NULL), DUE_ETIMEDOUT);
+        memory_store_forgive(s.store);
+        cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+        shop_close(&s);
+    }
+    lab_proxies = -1;
+}

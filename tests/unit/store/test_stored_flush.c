@@ -69,6 +69,7 @@ Test(stored_flush, is_not_owed_more_than_unsettled_max_while_the_store_is_away, 
         struct memory_disk *disk = memory_disk_new(NULL);
         due_store *store = memory_store_new(disk);
         struct lab lab = lab_open(.with.store = store, .with.unsettled_max = 10,
+                                  .with.store_timeout_ns = DUE_MS(20),
                                   .with.confirm = async ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC);
         due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 500 };
         due_id id;
@@ -80,7 +81,7 @@ Test(stored_flush, is_not_owed_more_than_unsettled_max_while_the_store_is_away, 
                                                          .times = MEMORY_ALWAYS,
                                                          .kind = MEMORY_AWAY });
         for (int i = 0; i < 40; i++) {
-            rc = due_enqueue(lab.q, &spec, DUE_MS(1), &id);
+            rc = due_enqueue(lab.q, &spec, DUE_S(1), &id);
             if (rc == 0)
                 cr_expect_eq(due_cancel(lab.q, id, NULL), 0);
         }
@@ -88,7 +89,7 @@ Test(stored_flush, is_not_owed_more_than_unsettled_max_while_the_store_is_away, 
         cr_expect_eq(lab_stats(&lab).unsettled, 11u);
         cr_expect_eq(lab_stats(&lab).waiting, 0u);
         memory_store_forgive(store);
-        for (int i = 0; i < 40 && rc != 0; i++)
+        for (int i = 0; i < 2000 && rc != 0; i++)
             rc = due_enqueue(lab.q, &spec, DUE_S(1), &id);
         cr_expect_eq(rc, 0);
         cr_expect_eq(due_flush(lab.q, DUE_S(30)), 0);

@@ -8,9 +8,12 @@
 
 static const char bytes[1000];
 
+/* On the wall clock: there the timeout of a call is one for the store, too. */
 static struct shop room_make(enum due_confirm confirm)
 {
-    return shop_make(.with.confirm = confirm, .with.unsettled_bytes_max = BOUND);
+    return shop_new(NULL, (struct lab_options){ .kernel = true,
+                                                .with.confirm = confirm,
+                                                .with.unsettled_bytes_max = BOUND });
 }
 
 /* The store is away, until it is forgiven. */
@@ -203,7 +206,7 @@ Test(stored_room, is_left_to_the_next_by_who_gives_up, .timeout = 60)
 
 Test(stored_room, is_waited_for_until_the_queue_closes, .timeout = 60)
 {
-    struct shop s = room_make(DUE_CONFIRM_ASYNC);
+    struct shop s = shop_make(.with.confirm = DUE_CONFIRM_ASYNC, .with.unsettled_bytes_max = BOUND);
     struct crew_call c;
 
     cut_off(&s);
