@@ -133,6 +133,42 @@ MALL_TEST(share_capacity, of_none_is_room_for_all_whatever_else_is_said)
     mall_close(&m);
 }
 
+/* Its caller had gone when it was told of room: it says so once, and is not busy with it. */
+MALL_TEST(share_capacity, that_nobody_came_for_is_told_once)
+{
+    struct mall m = mall_make(0);
+    struct memory_limiter *gate = memory_limiter_new(m.disk);
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = DUE_S(9) };
+    struct crew_call c;
+
+    mall_join(&m, (struct lab_options){ .with.capacity = 1 });
+    mall_join(&m, (struct lab_options){ .kernel = false });
+    memory_store_until(m.store[1], MEMORY_BEAT, 1);
+    due_id id = lab_enqueue(&m.lab[0], "in the way", .delay_ns = DUE_S(9));
+    uint64_t beats = memory_store_calls(m.store[1], MEMORY_BEAT);
+    crew_call_enqueue(&c, m.lab[1].q, spec, 10);
+    memory_store_until(m.store[1], MEMORY_BEAT, beats + 1);
+    crew_call_asleep(&c);
+    memory_store_fault(m.store[1], (struct memory_fault){ .verb = MEMORY_BEAT,
+                                                          .times = 1,
+                                                          .kind = MEMORY_BLOCK_AFTER,
+                                                          .limiter = gate });
+    cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), 0);
+    memory_limiter_reached(gate, 1);
+    mall_turn_to(&m, 10);
+    cr_expect_eq(crew_call_answer(&c), DUE_ETIMEDOUT);
+    memory_limiter_open(gate);
+    memory_store_until(m.store[1], MEMORY_BEAT, beats + 3);
+    until_looked(&m, 1);
+    beats = memory_store_calls(m.store[1], MEMORY_BEAT);
+    for (int i = 0; i < 10; i++)
+        until_looked(&m, 1);
+    cr_expect_leq(memory_store_calls(m.store[1], MEMORY_BEAT), beats + 1, "and lives, perhaps");
+    cr_expect_eq(due_enqueue(m.lab[0].q, &spec, 0, NULL), 0);
+    memory_limiter_free(gate);
+    mall_close(&m);
+}
+
 MALL_TEST(share_claim, in_doubt_is_seen_through_though_nobody_calls_again)
 {
     struct mall m = mall_make(2);
