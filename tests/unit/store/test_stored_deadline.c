@@ -215,3 +215,20 @@ Test(stored_deadline, of_an_enqueue_ends_it_on_a_manual_clock, .timeout = 60)
     }
     lab_proxies = -1;
 }
+
+/* On a kernel's clock its own does. */
+Test(stored_deadline, of_an_enqueue_is_its_own_on_another_clock, .timeout = 60)
+{
+    for (lab_proxies = 0; lab_proxies < 2; lab_proxies++) {
+        struct shop s = shop_new(
+            NULL, (struct lab_options){ .kernel = true, .with.store_timeout_ns = DUE_S(600) });
+        due_spec spec = { DUE_SPEC_INIT, .delay_ns = DUE_S(900) };
+
+        shop_fail(&s, MEMORY_READY, MEMORY_ALWAYS, MEMORY_AWAY);
+        cr_expect_eq(due_enqueue(s.lab.q, &spec, DUE_MS(1), NULL), DUE_ETIMEDOUT);
+        cr_expect_eq(due_enqueue_batch(s.lab.q, &spec, 1, DUE_MS(1), NULL), DUE_ETIMEDOUT);
+        memory_store_forgive(s.store);
+        shop_close(&s);
+    }
+    lab_proxies = -1;
+}
