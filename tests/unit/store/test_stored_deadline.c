@@ -192,7 +192,7 @@ Test(stored_deadline, of_an_enqueue_is_the_stores_alone_on_a_manual_clock, .time
         struct shop s =
             shop_make(.with.capacity = run >> 2 & 1, .with.share = shared ? DUE_SHARED : DUE_OWNED,
                       .with.store_timeout_ns = DUE_S(60));
-        put_slowly(&s, shared ? MEMORY_PUT : MEMORY_COMMIT, run >> 3);
+        put_slowly(&s, shared ? MEMORY_PUT : MEMORY_COMMIT, (enum way)(run >> 3));
         shop_close(&s);
     }
     lab_proxies = -1;
