@@ -393,6 +393,8 @@ void due__sharing_quiesce(struct due_queue *q, int64_t until_ns)
     struct due__ask nothing = { .kind = DUE__ASK_NOTHING };
     struct due__deadline by = { .at_ns = until_ns };
 
+    if (until_ns <= 0)
+        by.at_ns = 1;                         /* 0 would be the store's own time */
     (void)due__sharing_ask(q, &nothing, &by); /* it needs the key, and what was in doubt settled */
 }
 

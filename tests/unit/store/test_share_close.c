@@ -34,6 +34,21 @@ MALL_TEST(share, a_claim_that_is_under_way_while_it_closes_is_given_back)
     mall_close(&m);
 }
 
+/* The proxies have ended by then: nobody else would answer what is asked of them. */
+MALL_TEST(share, a_close_that_has_drained_it_waits_for_nobody)
+{
+    struct mall m = mall_make(0);
+    due_job job;
+
+    mall_join(&m, (struct lab_options){ .with.store_timeout_ns = DUE_S(600) });
+    lab_enqueue(&m.lab[0], "tea", .at_ns = 1);
+    mall_turn_to(&m, 1);
+    cr_assert_eq(due_dequeue(m.lab[0].q, &job, DUE_S(600)), 0);
+    due_job_done(&job);
+    cr_expect_eq(due_close(m.lab[0].q, DUE_CLOSE_DRAIN, DUE_FOREVER), 0);
+    mall_close(&m);
+}
+
 Test(share, a_store_that_does_not_know_of_it_is_refused, .timeout = 20)
 {
     struct memory_disk *disk = memory_disk_new(NULL);
