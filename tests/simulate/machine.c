@@ -27,9 +27,11 @@ void machine_mix(uint64_t value)
     machine.hash ^= machine.hash >> 29;
 }
 
-void machine_plenty(bool on)
+void machine_plenty(unsigned who, bool on)
 {
-    machine.plenty = on;
+    uint64_t bit = UINT64_C(1) << who;
+
+    machine.plenty = on ? machine.plenty | bit : machine.plenty & ~bit;
 }
 
 /* ---- Thread-local variables ----
@@ -124,7 +126,8 @@ void machine_begin(const struct machine_options *o)
     machine.o = *o;
     machine.fibers = 0;
     machine.me = NULL;
-    machine.running = machine.plenty = false;
+    machine.running = false;
+    machine.plenty = 0;
     machine.random = o->seed;
     machine.steps = machine.switches = 0;
     machine.kill_at = machine.stop_at = UINT64_MAX;

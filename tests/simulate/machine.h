@@ -121,7 +121,7 @@ struct machine {
     struct fiber *me;  /* NULL: the runner itself */
     struct stack home; /* the runner's own */
     bool running;      /* steps are taken under the scheduler */
-    bool plenty;       /* nothing is refused, and nobody held back */
+    uint64_t plenty;   /* not 0: nothing is refused, and nobody held back: bits, who wants it so */
     uint64_t random;
     uint64_t steps;
     uint64_t next;    /* the step at which something is to happen */
@@ -162,10 +162,10 @@ void machine_enter(unsigned queue);
 void machine_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void machine_catch_signals(void); /* from now on they are failures */
 
-uint64_t machine_below(uint64_t n);  /* at random */
-bool machine_chance(uint32_t every); /* one in @every; 0: never */
-void machine_mix(uint64_t value);    /* into the hash */
-void machine_plenty(bool on);        /* on: as above */
+uint64_t machine_below(uint64_t n);         /* at random */
+bool machine_chance(uint32_t every);        /* one in @every; 0: never */
+void machine_mix(uint64_t value);           /* into the hash */
+void machine_plenty(unsigned who, bool on); /* as above; @who: below 64 */
 
 /* A step begins: another fibre may go on first. */
 void machine_point(void);

@@ -44,7 +44,7 @@ void machine_hold_back(const struct explore_site *at)
 {
     struct fiber *me = machine.me;
 
-    if (!machine.running || machine.plenty)
+    if (!machine.running || machine.plenty != 0)
         return;
     bool now = me->back_next;
     me->back_next = false;

@@ -322,7 +322,7 @@ static void *hook_alloc(void *ctx, size_t size)
 {
     uint64_t *live = ctx;
 
-    if (machine.running && !machine.plenty && machine_chance(machine.o.no_memory_every))
+    if (machine.running && machine.plenty == 0 && machine_chance(machine.o.no_memory_every))
         return NULL;
     void *memory = block_new(size);
     memset(memory, 0xa5, size < POISON ? size : POISON);

@@ -196,7 +196,7 @@ int explore_timerfd_create(clockid_t clock, int flags)
     while (n < (int)TIMERS_MAX && timers[n].used)
         n++;
     if (n == (int)TIMERS_MAX ||
-        (!machine.plenty && machine_chance(machine.o.no_descriptor_every))) {
+        (machine.plenty == 0 && machine_chance(machine.o.no_descriptor_every))) {
         errno = EMFILE;
         return -1;
     }
@@ -298,7 +298,7 @@ int explore_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*ru
     (void)attr;
     memory_empty();
     machine_step();
-    if (!machine.plenty && machine_chance(machine.o.no_thread_every))
+    if (machine.plenty == 0 && machine_chance(machine.o.no_thread_every))
         return EAGAIN;
     struct start *start = memory_new(sizeof *start);
     *start = (struct start){ run, arg };

@@ -131,6 +131,12 @@ static void set_retries(struct program *p)
     }
 }
 
+/* It is not to be refused anything now, whatever others do. */
+static void plenty(const struct program *p, bool on)
+{
+    machine_plenty(p->seat * PLAN_QUEUES + p->queue, on);
+}
+
 static void open_queue(struct program *p)
 {
     const struct plan *plan = p->plan;
@@ -161,8 +167,8 @@ static void open_queue(struct program *p)
     int rc;
 
     for (unsigned tries = 0;; tries++) {
-        if (tries >= TRIES) /* again, if another queue has ended that */
-            machine_plenty(true);
+        if (tries >= TRIES)
+            plenty(p, true);
         if (plan_has(plan, KIND_STANDBY)) { /* it stands by, or comes again and again */
             o.open_timeout_ns = 1 + (int64_t)machine_below((uint64_t)patience_ns);
             patience_ns += patience_ns < DUE_S(100000) ? patience_ns : 0;
@@ -178,7 +184,7 @@ static void open_queue(struct program *p)
         if (stored)
             o.store->verbs->free(o.store); /* it was not taken */
     }
-    machine_plenty(false);
+    plenty(p, false);
     history_note(p->own.thread, "open");
     add_topics(p);
     check_settings(p);
@@ -396,7 +402,7 @@ static void take_all_out(struct program *p)
     bool stored = plan_has(p->plan, KIND_STORED);
     int kicked;
 
-    machine_plenty(true);
+    plenty(p, true);
     if (stored) {
         store_mend();
         wait_loaded(p);
@@ -515,6 +521,7 @@ static void use_and_close(struct program *p)
         take_all_out(p);
     if (how == CLOSE_QUIET)
         close_queue(p, DUE_CLOSE_DISCARD);
+    plenty(p, false);
     pool_free(p);
 }
 
