@@ -5,8 +5,7 @@
 #ifdef DUE_HAVE_REDIS
 
 #include "lab/deadline_verbs.h"
-#include "lab/fault_proxy.h"
-#include "lab/redis/stored_redis_lab.h"
+#include "lab/redis/stored_proxy_lab.h"
 
 #define STORE_NS DUE_MS(4) /* store_timeout_ns */
 #define LATE_MS  3         /* each answer of a slow server: some calls have it in time */
@@ -17,26 +16,6 @@ static const char *const state_name[2][STATES] = {
     { "silent", "slow", "gone" },
     { "silent while loading", "slow while loading", "gone while loading" },
 };
-
-static struct fault_proxy *proxy;
-static char url[160];
-
-static void serve_by_proxy(void)
-{
-    char path[112];
-
-    serve_plainly();
-    snprintf(path, sizeof path, "%s/proxy", server.dir);
-    snprintf(url, sizeof url, "unix://%s", path);
-    proxy = fault_proxy_start(path, server.socket);
-    cr_assert_not_null(proxy);
-}
-
-static void stop_both(void)
-{
-    fault_proxy_stop(proxy);
-    stop();
-}
 
 static struct lab open_at(const char *at, int64_t store_timeout_ns)
 {

@@ -1,22 +1,21 @@
 /* A job of a shared queue in Redis is cancelled by who wants its bytes. */
 #include <pthread.h>
 
-#include "lab/fault_proxy.h"
 #include "lab/redis/redis_poke.h"
-#include "lab/redis/stored_redis_lab.h"
+#include "lab/redis/stored_proxy_lab.h"
 #include "lab/take.h"
 
 #define LONG  DUE_S(30)
 #define LATER DUE_S(1000)
 
-static due_queue *share_at(const char *url, enum due_order order)
+static due_queue *share_at(const char *at, enum due_order order)
 {
     due_options o = { DUE_OPTIONS_INIT, .name = "mail", .share = DUE_SHARED, .order = order,
                       .prefetch_max = 1 };
     due_queue *q;
     due_error error;
 
-    o.store = store_at(url, (due_redis_options){ DUE_REDIS_OPTIONS_INIT });
+    o.store = store_at(at, (due_redis_options){ DUE_REDIS_OPTIONS_INIT });
     cr_assert_eq(due_open(&q, &o, &error), 0, "%s", error.text);
     return q;
 }
@@ -135,26 +134,6 @@ STORED_TEST(share_lend_redis, what_is_nowhere_but_in_its_record_is_unknown)
 }
 
 /* ---- Cut off ---- */
-
-static struct fault_proxy *proxy;
-static char url[160];
-
-static void serve_by_proxy(void)
-{
-    char path[112];
-
-    serve_plainly();
-    snprintf(path, sizeof path, "%s/proxy", server.dir);
-    snprintf(url, sizeof url, "unix://%s", path);
-    proxy = fault_proxy_start(path, server.socket);
-    cr_assert_not_null(proxy);
-}
-
-static void stop_both(void)
-{
-    fault_proxy_stop(proxy);
-    stop();
-}
 
 /* At whatever command, and whether the server has done it or not: a new connection is a matter of
  * milliseconds, and the call has time. */
