@@ -6,8 +6,11 @@
  *
  * Edges      I1  put: the exchange of the tail and the link release the node -> take acquires it
  *            E1  see tenure.c: put links, then knocks, then looks at the state and the lock; a
- *                holder releases the lock, then looks whether anybody knocked.  Answering a knock
- *                acquires the link that came before it.
+ *                holder releases the lock, then looks whether anybody knocked.  Linking, both looks
+ *                at the knock, answering and taking are sequentially consistent, so who finds that
+ *                somebody has knocked before him need not do so again: that knock is answered after
+ *                his look, and what he linked before it is found by whoever takes after that.  Many
+ *                producers then share the knock's line, instead of taking it from each other.
  *            I2  a drain sorts in, then says quiet -> whoever finds it quiet sees in its place
  *                whatever was put before.  While a gap is left it is not quiet.
  *            I3  what may be taken without the lock must not stand behind anything that was put.
@@ -43,12 +46,19 @@ void due__inbox_init(struct due__inbox *in)
     in->left = DUE__INBOX_EMPTY;
 }
 
+/* Unless somebody has, and has not been answered. */
+static inline void knock(uint32_t *word)
+{
+    if (due__load_seq(word) != DUE__KNOCKED) /* E1, I3 */
+        due__xchg_seq(word, DUE__KNOCKED);   /* E1, I3 */
+}
+
 void due__inbox_put_all(struct due__inbox *in, const struct due__string *s)
 {
     if (s->first == NULL)
         return;
     ___cds_wfcq_append(&in->head, &in->tail, s->first, s->last); /* I1 */
-    due__xchg_seq(&in->knock, DUE__KNOCKED);                     /* E1 */
+    knock(&in->knock);                                           /* E1 */
 }
 
 void due__inbox_put(struct due__inbox *in, struct cds_wfcq_node *node)
@@ -59,7 +69,7 @@ void due__inbox_put(struct due__inbox *in, struct cds_wfcq_node *node)
 
 void due__inbox_say_late(struct due__inbox *in)
 {
-    due__xchg_seq(&in->late, DUE__KNOCKED); /* I3 */
+    knock(&in->late); /* I3 */
 }
 
 /* What was marked has been sorted in. */

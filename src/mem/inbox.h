@@ -30,8 +30,8 @@
         due__cas_seq((addr), &due__old, (n)); /* I1 */ \
         due__old;                                      \
     })
-#define CMM_LOAD_SHARED(p)     due__load_acquire(&(p))       /* I1 */
-#define CMM_STORE_SHARED(p, v) due__store_release(&(p), (v)) /* I1 */
+#define CMM_LOAD_SHARED(p)     due__load_seq(&(p))       /* I1, E1 */
+#define CMM_STORE_SHARED(p, v) due__store_seq(&(p), (v)) /* I1, E1 */
 
 #define _LGPL_SOURCE
 #pragma GCC diagnostic push
@@ -61,9 +61,17 @@ struct due__inbox {
         };
         char apart[DUE__LINE]; /* I  producers touch what follows only */
     };
-    struct cds_wfcq_tail tail; /* A  I1 */
-    uint32_t knock;            /* A  E1 */
-    uint32_t late;             /* A  I3 */
+    union {
+        struct cds_wfcq_tail tail;  /* A  I1; written for each node */
+        char tail_apart[DUE__LINE]; /* I  never written as such */
+    };
+    union {
+        struct {
+            uint32_t knock; /* A  E1; mostly read, as long as nobody answers it */
+            uint32_t late;  /* A  I3 */
+        };
+        char knock_apart[DUE__LINE]; /* I  likewise */
+    };
 };
 
 /* Of a knock, and of late. */
@@ -71,7 +79,8 @@ enum due__knock { DUE__QUIET, DUE__KNOCKED, DUE__ANSWERED };
 
 void due__inbox_init(struct due__inbox *in);
 
-/* Any thread, wait-free: one exchange, one store and one more exchange. */
+/* Any thread, wait-free: one exchange, one store, and one more exchange unless somebody's knock is
+ * still to be answered. */
 void due__inbox_put(struct due__inbox *in, struct cds_wfcq_node *node);
 
 /* Nodes that are to be put together. */
