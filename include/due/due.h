@@ -477,6 +477,7 @@ DUE_API int due_clear(due_queue *q, int topic, uint64_t *cleared) DUE_NONNULL(1)
 /**
  * Stop and resume handing out the jobs of @topic (or DUE_ALL_TOPICS: of those that exist).  Jobs
  * become due meanwhile, and keep their order.  A consumer that is already taking may still get one.
+ * If a store fails, some of all topics may have changed.
  *
  * Threads:  any; waits for the timeline's lock, and for a store, which keeps it for who comes next
  * Errors:   DUE_EINVAL (no such topic), DUE_EFORK; with a store as said above
