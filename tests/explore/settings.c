@@ -170,6 +170,38 @@ static void unheard_timeout_setup(void)
     explore_thread("turner", turn_and_put, NULL);
 }
 
+/* With a second topic it is known from each turn what was due first, though nobody waits. */
+static bool *second_is_there; /* no step */
+
+static void make_second(void *arg)
+{
+    (void)arg;
+    explore_check(due_topic(lab->q, "one") == 1, "topic");
+    *second_is_there = true;
+}
+
+static void turn_put_and_take(void *arg)
+{
+    bool several = *second_is_there;
+
+    (void)arg;
+    turn_once();
+    if (!several)
+        return;
+    lab_put(1, 1, LAB_AT(-5), 0);
+    int n = lab_take(0, 0);
+    explore_check(n == 0, "job %d has the turn of one that was due before it came", n);
+}
+
+static void unheard_topic_setup(void)
+{
+    open_unheard();
+    second_is_there = explore_new(sizeof *second_is_there);
+    lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
+    explore_thread("namer", make_second, NULL);
+    explore_thread("turner", turn_put_and_take, NULL);
+}
+
 static void manual_setup(void)
 {
     open_manual();
@@ -271,6 +303,8 @@ const struct explore_scenario explore_scenarios_settings[] = {
         (2, 1, 0, 0), (4, 1, 0, 0), 20),
     LAB("unheard_close", "N, a clock turned by hand: the first is who closes", unheard_close_setup,
         (2, 1, 0, 0), (3, 1, 0, 0), 20),
+    LAB("unheard_topic", "N, a clock turned by hand: the first makes a second topic",
+        unheard_topic_setup, (2, 1, 0, 0), (3, 1, 0, 0), 20),
     LAB("unheard_descriptor", "N, a clock turned by hand: the first has the descriptor",
         descriptor_unheard_setup, (2, 1, 0, 0), (4, 1, 0, 0), 20),
     LAB("descriptor", "N: an event loop, two put", descriptor_setup, (2, 0, 0, 0), (3, 1, 1, 0),
