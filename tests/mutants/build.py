@@ -18,7 +18,8 @@ LIBRARIES = {"src": "src/libdue.so", "redis": "persist/libdue-redis.so",
              "sqlite": "persist/libdue-sqlite.so"}
 LABELS = ("unit", "model", "liveness", "thread", "store", "redis")  # as they are tried
 # A program once more, in another environment.
-VARIANT = re.compile(r"^(test_\w+|stored_model)_(?:journal|plain|on_sqlite|on_redis)$")
+VARIANT = re.compile(
+    r"^(test_\w+|stored_model|store_share_\w+)_(?:journal|plain|on_sqlite|on_redis|by_rank)$")
 LEFT_OUT = re.compile(r"corpus_|symbols|consumer|redis_canary")
 
 
