@@ -468,6 +468,21 @@ Test(ranks, cost_three_commands_each_of_what_is_due)
     cr_expect_leq(commands() - was - single, 3 * 99, "it is %lld", commands() - was - single);
 }
 
+/* One more shows who stands behind the first of a priority, and nobody asks if one is enough. */
+Test(ranks, cost_a_command_less_where_one_job_is_wanted)
+{
+    for (int i = 1; i <= 6; i++)
+        put_rank('A', i, T0 - 1);
+    cr_expect_eq(claim(&two, 1)->count, 1);
+    long long was = commands();
+    cr_expect_eq(claim(&two, 2)->count, 2);
+    long long both = commands() - was;
+    was = commands();
+    cr_expect_eq(claim(&two, 1)->count, 1);
+    long long single = commands() - was;
+    cr_expect_eq(single, both - 1, "it is %lld, and %lld for two", single, both);
+}
+
 /* So many leases are over, of five priorities, and ended in that order; each claim is for one. */
 Test(ranks, cost_the_same_however_many_leases_are_over)
 {
