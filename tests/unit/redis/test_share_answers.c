@@ -41,6 +41,70 @@ REDIS_PROXY_TEST(share_cost, of_a_put_a_claim_an_end_and_a_beat_is_a_command_eac
     }
 }
 
+/* As many changes as there may be, each of which has a name of its own for its topic. */
+static void many_of(struct sharer *s, size_t topics, bool named)
+{
+    static due_change changes[DUE__SHARE_CHANGES];
+    static char names[DUE__SHARE_CHANGES][8];
+    uint64_t commands = (topics + DUE__SHARE_TOPICS - 1) / DUE__SHARE_TOPICS;
+
+    for (size_t i = 0; i < DUE__SHARE_CHANGES; i++) {
+        snprintf(names[i], sizeof names[i], "t%zu", i % topics);
+        changes[i] = put(1 + i, 5 + (int64_t)i);
+        changes[i].record.topic = names[i];
+    }
+    COMMANDS(commands, call_once(s, changes, DUE__SHARE_CHANGES, NULL, LONG_NS));
+    for (size_t i = 0; i < DUE__SHARE_CHANGES; i++) {
+        cr_expect_eq(s->results[i], 0, "%zu", i);
+        changes[i] = drop(1 + i, 5 + (int64_t)i);
+        changes[i].record.topic = named ? names[i] : NULL;
+    }
+    COMMANDS(commands + !named, call_once(s, changes, DUE__SHARE_CHANGES, NULL, LONG_NS));
+    for (size_t i = 0; i < DUE__SHARE_CHANGES; i++)
+        cr_expect_eq(s->results[i], 0, "%zu of %zu topics", i, topics);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":0\r\n");
+}
+
+REDIS_PROXY_TEST(share_cost, of_as_many_changes_as_there_may_be_is_a_command_for_eight_topics)
+{
+    char url[128];
+
+    snprintf(url, sizeof url, "unix://%s/proxy", server.dir);
+    for (int i = 0; i < 2; i++) {
+        by_priority = i == 1;
+        struct sharer s = joined_at(url, (due_redis_options){ .answer_ns = LONG_NS });
+        cr_assert_eq(say(&s, put(999, 5)) + say(&s, drop(999, 5)), 0);
+        for (size_t topics = 1; topics <= 17; topics += topics == 1 ? 7 : topics == 8 ? 1 : 8)
+            for (int named = 0; named < 2; named++)
+                many_of(&s, topics, named == 1);
+        go(&s);
+        ASK("FLUSHALL");
+    }
+}
+
+/* A claim may name eight, and what is due in each comes. */
+SHARE_TEST(share_cost, of_a_claim_for_eight_topics_is_nothing_but_time)
+{
+    const char *names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i" };
+    struct due_claim c = {
+        .need = 9, .lease_ns = DUE_S(600), .topics = names, .topic_count = DUE__SHARE_TOPICS
+    };
+    struct sharer s = joined();
+
+    for (size_t i = 0; i < 9; i++) {
+        due_change one = put(1 + i, 5);
+        one.record.topic = names[i];
+        cr_assert_eq(say(&s, one), 0);
+    }
+    cr_expect_eq(exchange(&s, NULL, 0, &c), 0);
+    cr_assert_eq(s.n_held, 8u);
+    for (size_t i = 0; i < 8; i++)
+        cr_expect_eq(s.sequence[i], 1 + i);
+    c.topic_count = 9;
+    cr_expect_eq(exchange(&s, NULL, 0, &c), DUE_EINVAL);
+    go(&s);
+}
+
 /* ---- Durability ------------------------------------------------------------------------------ */
 
 /* By the log, or to who opens by the error alone. */

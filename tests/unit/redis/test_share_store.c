@@ -125,6 +125,124 @@ SHARE_TEST(share_doubt, shows_the_same_jobs_again_when_the_visitor_could_not_tak
     go(&other);
 }
 
+/* ---- All that a job may have ----------------------------------------------------------------- */
+
+enum { FAILED = 1, LONG = 2, KEYED = 4, KEEPS = 8, GROUPED = 16, KINDS = 32 };
+
+static int is_as_put(void *ctx, const due_record *r)
+{
+    unsigned kind = (unsigned)sequence_of(r->id) - 1;
+    unsigned *seen = ctx;
+    char key[8];
+
+    snprintf(key, sizeof key, "k%02u", kind);
+    cr_expect_eq(r->attempts, kind & FAILED ? kind : 0u, "%u", kind);
+    cr_expect_eq(r->failures, kind & FAILED ? 1u : 0u, "%u", kind);
+    cr_expect_eq(r->len, kind & LONG ? 20000u + kind : 1u, "%u", kind);
+    cr_expect_eq(r->key_len, kind & KEYED ? 3u : 0u, "%u", kind);
+    if (r->key_len == 3)
+        cr_expect_arr_eq(r->key, key, 3);
+    cr_expect_eq(r->group_len, kind & GROUPED ? 2u : 0u, "%u", kind);
+    cr_expect_str_eq(r->topic, kind % 3 == 0 ? "a" : kind % 3 == 1 ? "b" : "c");
+    cr_expect_eq(r->until_ns, 1000 * (100 - (int64_t)kind), "%u", kind);
+    ++*seen;
+    return 0;
+}
+
+/* A job of each kind in one exchange, the later ones due first. */
+static void put_each_kind(struct sharer *s)
+{
+    static char much[20000 + KINDS];
+    static char keys[KINDS][8];
+    due_change puts[KINDS];
+
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        due_change *c = &puts[kind];
+
+        *c = put(kind + 1, 1000 * (100 - (int64_t)kind));
+        c->record.topic = kind % 3 == 0 ? "a" : kind % 3 == 1 ? "b" : "c";
+        c->record.attempts = kind & FAILED ? kind : 0;
+        c->record.failures = kind & FAILED ? 1 : 0;
+        if (kind & LONG) {
+            c->record.data = much;
+            c->record.len = 20000 + kind;
+        }
+        snprintf(keys[kind], sizeof keys[kind], "k%02u", kind);
+        c->record.key = kind & KEYED ? keys[kind] : NULL;
+        c->record.key_len = kind & KEYED ? 3 : 0;
+        c->keeps_room = kind & KEEPS ? 1 : 0;
+        c->record.group = kind & GROUPED ? keys[kind % 2] : NULL;
+        c->record.group_len = kind & GROUPED ? 2 : 0;
+    }
+    cr_expect_eq(exchange(s, puts, KINDS, NULL), 0);
+}
+
+/* Of a queue with so much room. */
+static struct sharer joined_with(uint64_t capacity)
+{
+    struct sharer s = { .store = make((due_redis_options){ 0 }, NULL) };
+    struct due_store_open how = { .name = "q",
+                                  .until_ns = soon(LONG_NS),
+                                  .log = keep_log,
+                                  .by_priority = by_priority,
+                                  .capacity = capacity };
+
+    s.verbs = s.store->verbs->shared;
+    cr_assert_eq(s.verbs->join(s.store, &how, &info, &error), 0, "%s", error.text);
+    return s;
+}
+
+SHARE_TEST(share_put, brings_all_that_each_of_its_jobs_has)
+{
+    for (int i = 0; i < 4; i++) {
+        by_priority = i % 2 == 1;
+        struct sharer s = i < 2 ? joined() : joined_with(100);
+        due_id id;
+
+        put_each_kind(&s);
+        unsigned seen = 0;
+        for (unsigned kind = 0; kind < KINDS; kind++) {
+            char key[8];
+
+            cr_expect_eq(s.results[kind], 0, "%u", kind);
+            cr_expect_eq(
+                s.store->verbs->find(s.store, id_of(0, kind + 1), is_as_put, &seen, soon(LONG_NS)),
+                0, "%u", kind);
+            snprintf(key, sizeof key, "k%02u", kind);
+            int rc = s.verbs->holder(s.store, key, 3, &id, soon(LONG_NS));
+            cr_expect_eq(rc, kind & KEYED ? 0 : DUE_ENOENT, "%u: %s", kind, due_error_name(rc));
+            if (kind & KEYED)
+                cr_expect_eq(sequence_of(id), kind + 1);
+        }
+        cr_expect_eq(seen, (unsigned)KINDS);
+        cr_expect_str_eq(ASK("HLEN", "due:{q}:jg"), ":16\r\n");
+        cr_expect_str_eq(ASK("HLEN", "due:{q}:b"), ":16\r\n", "as many are long");
+        go(&s);
+        ASK("FLUSHALL");
+    }
+}
+
+SHARE_TEST(share_put, into_a_full_queue_brings_those_that_have_their_room)
+{
+    for (int i = 0; i < 2; i++) {
+        by_priority = i == 1;
+        struct sharer s = joined_with(1);
+        unsigned seen = 0;
+
+        cr_assert_eq(say(&s, put(99, 5)), 0);
+        put_each_kind(&s);
+        for (unsigned kind = 0; kind < KINDS; kind++) {
+            cr_expect_eq(s.results[kind] == 0, (kind & KEEPS) != 0, "%u", kind);
+            int rc =
+                s.store->verbs->find(s.store, id_of(0, kind + 1), is_as_put, &seen, soon(LONG_NS));
+            cr_expect_eq(rc, kind & KEEPS ? 0 : DUE_ENOENT, "%u", kind);
+        }
+        cr_expect_eq(seen, KINDS / 2u);
+        go(&s);
+        ASK("FLUSHALL");
+    }
+}
+
 /* ---- Refused --------------------------------------------------------------------------------- */
 
 /* Its script cache is emptied at any moment. */
