@@ -344,3 +344,61 @@ MALL_TEST(share_lend_doubt, of_a_store_that_shows_no_mark_nothing_is_lent)
     cr_expect_eq(due_cancel(m.lab[i].q, id, NULL), 0);
     mall_close(&m);
 }
+
+/* ---- How often it is looked at --------------------------------------------------------------- */
+
+MALL_TEST(share_lend_doubt, a_job_that_is_nowhere_is_looked_for_once)
+{
+    struct mall m = mall_make(2);
+    due_job job;
+
+    due_id id = lab_enqueue(&m.lab[0], TEXT, .at_ns = 50);
+    cr_assert_eq(due_cancel(m.lab[0].q, id, NULL), 0);
+    uint64_t before = memory_store_calls(m.store[1], MEMORY_FIND);
+    cr_expect_eq(due_cancel(m.lab[1].q, id, &job), DUE_ENOENT);
+    cr_expect_eq(memory_store_calls(m.store[1], MEMORY_FIND), before + 1);
+    mall_close(&m);
+}
+
+static atomic_uint looks;
+
+static int show_other(void *ctx, const due_record *r)
+{
+    struct bare *b = ctx;
+    due_record other = *r;
+
+    atomic_fetch_add(&looks, 1);
+    other.mark = "something that it was before";
+    other.mark_len = strlen(other.mark);
+    return b->visit(b->ctx, &other);
+}
+
+/* Whenever it is looked at it is something else by the time that it is to be dropped. */
+static int find_other(due_store *s, due_id id, due_store_visit *visit, void *ctx, int64_t until_ns)
+{
+    struct bare b = { visit, ctx };
+
+    return its_verbs->find(s, id, show_other, &b, until_ns);
+}
+
+/* Eight times, and then it is left alone for a while. */
+MALL_TEST(share_lend_doubt, a_job_that_changes_each_time_is_not_looked_at_without_end)
+{
+    for (int lends = 0; lends < 2; lends++) {
+        struct mall m = mall_make(1);
+        due_job job;
+
+        copy_verbs(&m);
+        verbs.find = find_other;
+        atomic_store(&looks, 0);
+        size_t i =
+            mall_join_by(&m, (struct lab_options){ .with.store_timeout_ns = DUE_MS(300) }, &verbs);
+        due_id id = lab_enqueue(&m.lab[0], TEXT, .at_ns = 50);
+        int rc = lends ? due_cancel(m.lab[i].q, id, &job) : due_update(m.lab[i].q, id, "x", 1);
+        cr_expect_eq(rc, DUE_ETIMEDOUT, "%s", due_error_name(rc));
+        cr_expect_eq(atomic_load(&looks) % 8, 0u, "%u looks", atomic_load(&looks));
+        cr_expect_leq(atomic_load(&looks), 80u);
+        cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+        mall_close(&m);
+    }
+}
