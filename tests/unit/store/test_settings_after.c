@@ -1,6 +1,8 @@
 /* What holds back topics, after the store has lost something, and after the queue was closed. */
 #include "lab/redis/shared_both.h"
 
+#include <stdio.h>
+
 #include "lab/memory_disk.h"
 #include "queue/queue.h"
 #include "store/sender.h"
@@ -120,4 +122,28 @@ Test(settings_after, after_a_loss_an_old_pause_is_lifted, .timeout = 60)
     cr_expect_eq(due__commit_mended(s.lab.q, due__monotonic_now() + DUE_S(30)), 0);
     cr_expect(!is_paused(&s, "mail"));
     shop_close(&s);
+}
+
+/* However many of them go into a batch, and whichever is the last. */
+Test(settings_after, after_a_loss_each_topic_is_told_again, .timeout = 60)
+{
+    for (size_t batch = 1; batch <= 4; batch++)
+        for (int topics = 1; topics <= 6; topics++) {
+            struct memory_disk_options with = { .batch_changes = batch };
+            struct shop s = { .where = IN_MEMORY, .disk = memory_disk_new(&with) };
+            char name[16] = "";
+
+            shop_open(&s, as_owner());
+            for (int i = 1; i < topics; i++) {
+                snprintf(name, sizeof name, "t%d", i);
+                lab_topic(&s.lab, name);
+            }
+            cr_assert_eq(due_pause(s.lab.q, topics - 1), 0);
+            cr_expect(is_paused(&s, name));
+            memory_disk_lose(s.disk, SIZE_MAX);
+            lab_enqueue(&s.lab, "tea", .at_ns = 5);
+            cr_expect_eq(due__commit_mended(s.lab.q, due__monotonic_now() + DUE_S(30)), 0);
+            cr_expect(is_paused(&s, name), "the last of %d by %d", topics, (int)batch);
+            shop_close(&s);
+        }
 }

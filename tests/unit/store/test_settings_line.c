@@ -230,6 +230,60 @@ Test(settings_line, who_stands_there_when_another_has_the_jobs_is_told, .timeout
     }
 }
 
+/* Of the first it is not known whether it has landed; whoever stands behind him, or comes then, has
+ * changed nothing. */
+Test(settings_line, who_is_in_doubt_at_the_close_is_told_so, .timeout = 60)
+{
+    for (int mode = 0; mode < 2; mode++) {
+        struct due_store_verbs verbs;
+        struct line l;
+
+        line_begin(&l, (enum due_proxies)mode, &verbs);
+        memory_limiter_open(l.limiter);
+        cr_expect_eq(due_flush(l.s.lab.q, DUE_S(30)), 0);
+        uint64_t before = memory_store_calls(l.s.store, MEMORY_COMMIT);
+        memory_store_fault(l.s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                             .times = MEMORY_ALWAYS,
+                                                             .kind = MEMORY_DOUBT_NOT });
+        come(&l, 0, DUE_S(60));
+        memory_store_until(l.s.store, MEMORY_COMMIT, before + 1);
+        come(&l, 1, DUE_S(60));
+        int rc = due_close(l.s.lab.q, DUE_CLOSE_DISCARD, DUE_MS(20));
+        cr_expect(rc == 0 || rc == DUE_ETIMEDOUT, "%s", due_error_name(rc));
+        cr_expect_eq(answer(&l, 0), DUE_EINDOUBT);
+        cr_expect_eq(answer(&l, 1), DUE_ECLOSED);
+        cr_expect_str_empty(told);
+        line_end(&l);
+    }
+}
+
+Test(settings_line, who_is_in_doubt_when_another_has_the_jobs_is_told_so, .timeout = 60)
+{
+    for (int mode = 0; mode < 2; mode++) {
+        struct due_store_verbs verbs;
+        struct line l;
+
+        line_begin(&l, (enum due_proxies)mode, &verbs);
+        memory_limiter_open(l.limiter);
+        cr_expect_eq(due_flush(l.s.lab.q, DUE_S(30)), 0);
+        uint64_t next = memory_store_calls(l.s.store, MEMORY_COMMIT) + 1;
+        memory_store_fault(
+            l.s.store,
+            (struct memory_fault){ .verb = MEMORY_COMMIT, .call = next, .kind = MEMORY_DOUBT_NOT });
+        memory_store_fault(l.s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                             .call = next + 1,
+                                                             .times = MEMORY_ALWAYS,
+                                                             .kind = MEMORY_ANSWER,
+                                                             .answer = DUE_EFENCED });
+        come(&l, 0, DUE_S(60));
+        cr_expect_eq(answer(&l, 0), DUE_EINDOUBT);
+        come(&l, 1, DUE_S(60));
+        cr_expect_eq(answer(&l, 1), DUE_EFENCED);
+        cr_expect_str_empty(told);
+        line_end(&l);
+    }
+}
+
 /* Whatever there is none for. */
 Test(settings_line, without_memory_nothing_is_held_back, .timeout = 60)
 {
