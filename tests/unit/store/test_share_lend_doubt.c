@@ -402,3 +402,29 @@ MALL_TEST(share_lend_doubt, a_job_that_changes_each_time_is_not_looked_at_withou
         mall_close(&m);
     }
 }
+
+static int find_ghost(due_store *s, due_id id, due_store_visit *visit, void *ctx, int64_t until_ns)
+{
+    due_record ghost = { .id = id, .topic = "", .until_ns = 50, .deadline_ns = 50 };
+
+    (void)s;
+    (void)until_ns;
+    atomic_fetch_add(&looks, 1);
+    return visit(ctx, &ghost);
+}
+
+/* A store whose looks and whose drops do not agree does not keep anybody there. */
+MALL_TEST(share_lend_doubt, a_job_that_is_shown_and_is_not_there_is_given_up)
+{
+    struct mall m = mall_make(1);
+
+    copy_verbs(&m);
+    verbs.find = find_ghost;
+    atomic_store(&looks, 0);
+    size_t i = mall_join_by(&m, (struct lab_options){ .kernel = false }, &verbs);
+    due_id id = lab_enqueue(&m.lab[0], TEXT, .at_ns = 50);
+    cr_assert_eq(due_cancel(m.lab[0].q, id, NULL), 0);
+    cr_expect_eq(due_cancel(m.lab[i].q, id, NULL), DUE_ENOENT);
+    cr_expect_eq(atomic_load(&looks), 8u);
+    mall_close(&m);
+}

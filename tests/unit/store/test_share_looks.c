@@ -408,3 +408,80 @@ MALL_TEST(share_claim, one_poll_of_another_topic_is_seen)
     cr_expect_eq(due_ack(&job), 0);
     mall_close(&m);
 }
+
+/* Topic 0 is one like others: that the store waits for another is not enough. */
+MALL_TEST(share_claim, is_made_for_who_waits_for_the_topic_without_a_name_only)
+{
+    struct mall m = mall_make(2);
+    struct crew_call named;
+    struct crew_call plain;
+    int topic = lab_topic(&m.lab[1], "t0");
+    int none = 0;
+
+    crew_call_reserve(&named, m.lab[1].q, &topic, 1, 100, DUE_FOREVER);
+    crew_call_asleep(&named);
+    until_waits(&m, 1);
+    until_looked(&m, 1);
+    crew_call_reserve(&plain, m.lab[1].q, &none, 1, 100, LONG);
+    crew_call_asleep(&plain);
+    until_looked(&m, 1);
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    cr_assert_eq(crew_call_answer(&plain), 0);
+    cr_expect_eq(due_ack(&plain.job), 0);
+    lab_enqueue(&m.lab[0], "cake", .topic = lab_topic(&m.lab[0], "t0"));
+    cr_assert_eq(crew_call_answer(&named), 0);
+    cr_expect_eq(due_ack(&named.job), 0);
+    mall_close(&m);
+}
+
+/* ---- How much at a time ---- */
+
+static const struct due_shared_verbs *its_shared;
+static atomic_size_t most_at_once; /* where some was claimed ahead */
+static atomic_size_t most_needed;
+
+static int exchange_seen(due_store *s, const due_change *changes, size_t n, uint64_t number,
+                         int *results, const struct due_claim *claim,
+                         due_store_visit_claimed *visit, void *ctx, struct due_exchange *answer,
+                         int64_t until_ns)
+{
+    if (claim != NULL && claim->extra > 0 && claim->need + claim->extra > most_at_once)
+        most_at_once = claim->need + claim->extra;
+    if (claim != NULL && claim->need > most_needed)
+        most_needed = claim->need;
+    return its_shared->exchange(s, changes, n, number, results, claim, visit, ctx, answer,
+                                until_ns);
+}
+
+/* Whoever takes many has as many at hand as was said; more only if they are needed at once. */
+MALL_TEST(share_claim, brings_no_more_ahead_than_was_said)
+{
+    for (size_t most = 1; most <= 3; most++) {
+        struct mall m = mall_make(1);
+        struct due_store_verbs verbs = *m.store[0]->verbs;
+        struct due_shared_verbs shared = *verbs.shared;
+        struct crew_call c[3];
+
+        its_shared = verbs.shared;
+        shared.exchange = exchange_seen;
+        verbs.shared = &shared;
+        most_at_once = most_needed = 0;
+        size_t i =
+            mall_join_by(&m, (struct lab_options){ .with.prefetch_max = (uint32_t)most }, &verbs);
+        for (int round = 0; round < 8; round++) {
+            for (int k = 0; k < 3; k++) {
+                crew_call_reserve(&c[k], m.lab[i].q, NULL, 0, 100, DUE_FOREVER);
+                crew_call_asleep(&c[k]);
+            }
+            for (int k = 0; k < 3; k++)
+                lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+            for (int k = 0; k < 3; k++) {
+                cr_assert_eq(crew_call_answer(&c[k]), 0);
+                cr_expect_eq(due_ack(&c[k].job), 0);
+            }
+        }
+        cr_expect_leq(most_at_once, most, "%zu", (size_t)most_at_once);
+        cr_expect_gt(most_needed, 1u);
+        mall_close(&m);
+    }
+}

@@ -265,6 +265,14 @@ static int join_without(due_store *s, const struct due_store_open *how, struct d
     return rc;
 }
 
+static unsigned left; /* processes */
+
+static int leave_counted(due_store *s, int64_t until_ns)
+{
+    left++;
+    return memory_shared_verbs.leave(s, until_ns);
+}
+
 Test(share_order, needs_a_store_that_knows_it, .timeout = 20)
 {
     struct mall m = mall_make(0);
@@ -279,10 +287,12 @@ Test(share_order, needs_a_store_that_knows_it, .timeout = 20)
     flaky_init(&memory, FLAKY_NEVER);
     o.allocator = &memory.hooks;
     shared.join = join_without;
+    shared.leave = leave_counted;
     verbs.shared = &shared;
     o.store->verbs = &verbs;
     cr_expect_eq(due_open(&q, &o, &error), DUE_ENOTSUP);
     cr_expect(error.text[0] != '\0' && error.hint[0] != '\0');
+    cr_expect_eq(left, 1u, "it does not stay there as one who shares");
     cr_expect_eq(atomic_load(&memory.live), 0u);
     verbs.free(o.store);
     mall_close(&m);

@@ -138,3 +138,47 @@ Test(share_time, is_taken_for_that_of_the_wall_until_the_store_has_been_heard, .
     cr_expect_eq(due_free(q), 0);
     memory_disk_free(disk);
 }
+
+static const struct due_shared_verbs *its_shared;
+static atomic_int listened;
+
+/* The first ring says that it was two hours later there. */
+static int listen_ahead(due_store *s, struct due_heard *heard, int64_t until_ns)
+{
+    struct timespec wall;
+
+    if (atomic_fetch_add(&listened, 1) != 0)
+        return its_shared->listen(s, heard, until_ns);
+    clock_gettime(CLOCK_REALTIME, &wall);
+    heard->now_ns = DUE_S(wall.tv_sec + 7200) + wall.tv_nsec;
+    return 1;
+}
+
+Test(share_time, that_a_ring_says_is_heard, .timeout = 60)
+{
+    struct timespec wall;
+    int64_t ahead_ns = 0;
+
+    clock_gettime(CLOCK_REALTIME, &wall);
+    due_clock *stores = due_clock_manual(DUE_S(wall.tv_sec));
+    struct mall m = mall_on(0, stores);
+    due_store *any = memory_store_new(m.disk);
+    struct due_store_verbs verbs = *any->verbs;
+    struct due_shared_verbs shared = *verbs.shared;
+
+    any->verbs->free(any);
+    its_shared = verbs.shared;
+    shared.listen = listen_ahead;
+    verbs.shared = &shared;
+    atomic_store(&listened, 0);
+    size_t i = mall_join_by(&m, (struct lab_options){ .kernel = true }, &verbs);
+    for (int n = 0; n < 20000 && ahead_ns < DUE_S(7000); n++) {
+        due__proxy_call(m.lab[i].q);
+        crew_sleep(DUE_MS(1));
+        clock_gettime(CLOCK_REALTIME, &wall);
+        ahead_ns = due__sharing_now(m.lab[i].q) - DUE_S(wall.tv_sec);
+    }
+    cr_expect(ahead_ns >= DUE_S(7000) && ahead_ns < DUE_S(7400), "%lld", (long long)ahead_ns);
+    mall_close(&m);
+    cr_expect_eq(due_clock_free(stores), 0);
+}
