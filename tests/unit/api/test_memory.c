@@ -10,13 +10,15 @@ static due_queue *open_flaky(struct flaky *memory, size_t fail_at, size_t reserv
 {
     due_options options = { DUE_OPTIONS_INIT, .allocator = &memory->hooks, .reserve = reserve,
                             .proxies = (enum due_proxies)lab_proxies };
+    due_error error = { .text = "" };
     due_queue *q = NULL;
 
     flaky_init(memory, fail_at);
-    int rc = due_open(&q, &options, NULL);
+    int rc = due_open(&q, &options, &error);
     if (rc == 0)
         return q;
     cr_assert_eq(rc, DUE_ENOMEM, "%s", due_error_name(rc));
+    cr_expect_str_not_empty(error.text, "whoever opens is told, at allocation %zu", fail_at);
     cr_assert_null(q);
     return NULL;
 }

@@ -225,6 +225,30 @@ Test(stored_dead, a_kick_that_is_refused_after_a_loss_leaves_it_dead_in_the_stor
     shop_close(&s);
 }
 
+Test(stored_dead, a_clear_that_is_refused_says_so_and_leaves_them_dead, .timeout = 60)
+{
+    struct shop s = shop_new(IN_MEMORY, AT(10));
+    uint64_t n = 77;
+
+    for (int i = 0; i < 3; i++) {
+        lab_enqueue(&s.lab, "tea", .delay_ns = 0);
+        due_job job = reserve(&s);
+        cr_expect_eq(due_bury(&job, NULL), 0);
+    }
+    memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                       .times = MEMORY_ALWAYS,
+                                                       .kind = MEMORY_ANSWER,
+                                                       .answer = DUE_EACCES });
+    cr_expect_eq(due_clear_dead(s.lab.q, DUE_ALL_TOPICS, &n), DUE_EACCES);
+    cr_expect_eq(n, 77u, "nothing was cleared, so nothing is said");
+    cr_expect_eq(lab_stats(&s.lab).dead, 3u);
+    memory_store_forgive(s.store);
+    cr_expect_eq(due_clear_dead(s.lab.q, DUE_ALL_TOPICS, &n), 0);
+    cr_expect_eq(n, 3u);
+    cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+    shop_close(&s);
+}
+
 Test(stored_dead, a_burial_in_doubt_is_seen_through, .timeout = 60)
 {
     for (int landed = 0; landed < 2; landed++) {

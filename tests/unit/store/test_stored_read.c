@@ -89,6 +89,28 @@ Test(read, does_not_change_the_order, .timeout = 60)
     lab_close(&lab);
 }
 
+/* Nobody has looked since: whose lease is over waits again. */
+Test(read, copies_what_has_been_left_lying, .timeout = 60)
+{
+    struct lab lab = lab_open();
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10);
+    char got[8];
+    due_job job;
+    size_t len;
+
+    lab_turn_to(&lab, 10);
+    cr_assert_eq(lab_reserve(&lab, &job, 5), 0);
+    lab_turn_to(&lab, 14);
+    cr_expect_eq(due_read(lab.q, id, got, sizeof got, &len), DUE_EBUSY);
+    lab_turn_to(&lab, 15);
+    cr_assert_eq(due_read(lab.q, id, got, sizeof got, &len), 0);
+    cr_expect_eq(len, 3u);
+    cr_expect_arr_eq(got, "tea", 3);
+    cr_expect_eq(due_ack(&job), DUE_ESTALE);
+    cr_expect_str_eq(lab_dequeue_all(&lab), "tea");
+    lab_close(&lab);
+}
+
 Test(read, copies_what_is_dead, .timeout = 60)
 {
     for (int large = 0; large < 2; large++) {
