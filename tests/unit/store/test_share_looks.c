@@ -470,7 +470,7 @@ MALL_TEST(share_claim, brings_no_more_ahead_than_was_said)
             mall_join_by(&m, (struct lab_options){ .with.prefetch_max = (uint32_t)most }, &verbs);
         for (int round = 0; round < 8; round++) {
             for (int k = 0; k < 3; k++) {
-                crew_call_reserve(&c[k], m.lab[i].q, NULL, 0, 100, DUE_FOREVER);
+                crew_call_reserve(&c[k], m.lab[i].q, NULL, 0, DUE_S(600), DUE_FOREVER);
                 crew_call_asleep(&c[k]);
             }
             for (int k = 0; k < 3; k++)
