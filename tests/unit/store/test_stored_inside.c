@@ -77,6 +77,20 @@ static int ack_both(void *arg)
     return due_ack_batch(c->jobs, 2, NULL);
 }
 
+static int pause_it(void *arg)
+{
+    struct caller *c = arg;
+
+    return due_pause(c->s.lab.q, 0);
+}
+
+static int pause_all(void *arg)
+{
+    struct caller *c = arg;
+
+    return due_pause(c->s.lab.q, DUE_ALL_TOPICS);
+}
+
 Test(stored_inside, is_who_lists_until_the_call_returns, .timeout = 60)
 {
     struct caller c;
@@ -103,5 +117,23 @@ Test(stored_inside, is_who_acks_a_batch_until_the_call_returns, .timeout = 60)
 
     begin(&c);
     expect_inside(&c, ack_both, 2);
+    end(&c);
+}
+
+Test(stored_inside, is_who_holds_back_a_topic_until_the_call_returns, .timeout = 60)
+{
+    struct caller c;
+
+    begin(&c);
+    expect_inside(&c, pause_it, 0);
+    end(&c);
+}
+
+Test(stored_inside, is_who_holds_back_all_topics_until_the_call_returns, .timeout = 60)
+{
+    struct caller c;
+
+    begin(&c);
+    expect_inside(&c, pause_all, 0);
     end(&c);
 }
