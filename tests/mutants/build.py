@@ -170,6 +170,7 @@ class Build:
                         *sorted(os.path.join(public, f) for f in os.listdir(public)
                                 if f.endswith(".h")))
         objects = self.variant_objects(name)
+        stale = False
         for file in self.compiled:
             stamp = digest(os.path.join(self.root, file)) + common + " ".join(flags)
             if stamps.get(file) == stamp and os.path.exists(objects[file]):
@@ -177,10 +178,14 @@ class Build:
             if not self.compile(file, objects[file], flags=flags):
                 raise SystemExit(f"mutants: {file} does not compile with {' '.join(flags)}")
             stamps[file] = stamp
+            stale = True
         for room in self.libraries:
+            to = os.path.join(directory, self.name_of(room))
             extra = [beside(room, directory)] if beside is not None else []
-            self.link(room, os.path.join(directory, self.name_of(room)), objects,
-                      [*extra, *flags])
+            stamp = digest(*extra)
+            if stale or stamps.get(room) != stamp or not os.path.exists(to):
+                self.link(room, to, objects, [*extra, *flags])  # else another run may be using it
+            stamps[room] = stamp
         with open(stamps_path, "w", encoding="utf-8") as file:
             json.dump(stamps, file)
         return directory

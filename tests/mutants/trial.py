@@ -35,6 +35,7 @@ SLOW_S = 0.5  # who takes longer goes last
 NEAREST = 8  # so many first: they are named like the room, or reach little else
 ALONE = 4  # so many tests are tried one at a time
 BATCH = 40  # so many of a program together
+PATIENCE = 5  # so many times as long is waited for what did not end
 BEFORE = 8  # so many lines a statement may have before one that has no code of its own
 BEHIND = 3  # so many may be between a static array of a function and its first statement
 
@@ -178,8 +179,8 @@ class Worker:
             for i in range(0, len(group), BATCH):
                 yield group[i:i + BATCH]
 
-    def run_group(self, group, libraries):
-        limit_s = 2 + 3 * sum(t.wall_s for t in group)
+    def run_group(self, group, libraries, patience=1):
+        limit_s = patience * (2 + 3 * sum(t.wall_s for t in group))
         return running.run(command_of(group), libraries, limit_s)
 
     def sees(self, group):
@@ -192,6 +193,11 @@ class Worker:
             without = self.run_group(group, self.plain_libraries())
         if without.how != running.PASSED:
             return None, with_it
+        if with_it.how == running.HUNG:  # or the machine was busy just then
+            with self.spending("patience"):
+                with_it = self.run_group(group, self.libraries, PATIENCE)
+            if with_it.how == running.PASSED:
+                return None, with_it
         return killer(group, with_it), with_it
 
     def sanitizer_sees(self, mutant, tests):
