@@ -146,6 +146,8 @@ Test(record, of_a_newer_version_is_told_from_a_damaged_one)
     cr_expect_eq(read_with_any_check(bytes, n, r.id), DUE_ECORRUPT);
     bytes[12] = 0;
     cr_expect_eq(read_with_any_check(bytes, n, r.id), DUE_ECORRUPT);
+    bytes[12] = 1; /* what stands behind a record is none of it */
+    cr_expect_eq(read_with_any_check(bytes, DUE__RECORD_HEAD, r.id), DUE_ECORRUPT);
     free(bytes);
 }
 
@@ -193,7 +195,7 @@ Test(entry, is_read_as_it_was_written_and_refused_if_it_was_not)
     reason[DUE_REASON_BYTES - 1] = '\0';
     for (int cause = DUE_CAUSE_BURIED; cause <= DUE_CAUSE_EXPIRED; cause++) {
         r.cause = (enum due_cause)cause;
-        r.died_ns = INT64_MAX - cause;
+        r.died_ns = INT64_MAX - (cause - DUE_CAUSE_BURIED);
         r.reason = cause == DUE_CAUSE_BURIED ? reason : NULL;
         expect_entry(&r);
     }
