@@ -128,6 +128,21 @@ Test(wait, goes_on_until_something_comes)
 }
 
 /* A peer that is gone is something that is heard, too. */
+/* Whoever else listens to it was faster: there is a byte, and no ring. */
+Test(wait, goes_on_where_the_bell_has_nothing_to_say)
+{
+    int quiet[2];
+
+    cr_assert_eq(pipe(quiet), 0);
+    struct due__ears e = { .bell = ends[0], .fd = quiet[0], .events = POLLIN };
+    say();
+    int64_t until_ns = due__ns_after(due__mono_ns(), DUE_MS(20));
+    cr_expect_eq(due__wait(&e, 0, until_ns), DUE__WAIT_TIME);
+    cr_expect_geq(due__mono_ns(), until_ns);
+    close(quiet[0]);
+    close(quiet[1]);
+}
+
 Test(wait, hears_that_the_other_end_is_closed)
 {
     close(ends[1]);
