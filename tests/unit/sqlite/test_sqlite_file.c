@@ -1,6 +1,7 @@
 /* How the file is used: with which settings, how many descriptors, how many free pages. */
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <unistd.h>
 
 #include "lab/sqlite/sqlite_desk.h"
 #include "sqlite/session.h"
@@ -123,6 +124,15 @@ Test(sqlite_file, that_is_made_again_and_again_costs_no_descriptor)
         cr_expect_eq(desk.store->verbs->ready(desk.store, crew_now_ns() + DUE_S(5)), DUE_ELOST);
     }
     cr_expect_eq(file_descriptors(), before);
+}
+
+/* As in a service that has closed its standard input. */
+Test(sqlite_file, may_have_the_first_descriptor_there_is)
+{
+    cr_assert_eq(close(STDIN_FILENO), 0);
+    cr_assert_eq(sqlite_desk_open(&desk), 0, "%s", desk.error.text);
+    due_change c = { .kind = DUE_CHANGE_PUT, .record = sqlite_desk_record(1), .is_new = 1 };
+    cr_expect_eq(sqlite_desk_commit(&desk, &c, DUE_S(5)), 0);
 }
 
 Test(sqlite_file, whose_path_is_too_long_costs_no_descriptor)

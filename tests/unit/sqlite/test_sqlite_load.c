@@ -100,7 +100,7 @@ static void load_begin(struct load_script *l, uint64_t seed)
 
 Test(sqlite_load, shows_all_in_order_however_little_it_gathers_at_once, .timeout = 30)
 {
-    for (uint64_t seed = 1; seed <= 20; seed++) {
+    for (uint64_t seed = 1; seed <= 23; seed++) {
         struct load_script l;
 
         load_begin(&l, seed);
@@ -115,7 +115,7 @@ Test(sqlite_load, shows_all_in_order_however_little_it_gathers_at_once, .timeout
 
 Test(sqlite_load, shows_what_moves_while_it_goes_on, .timeout = 30)
 {
-    for (uint64_t seed = 1; seed <= 20; seed++) {
+    for (uint64_t seed = 1; seed <= 23; seed++) {
         struct load_script l;
 
         load_begin(&l, seed);
