@@ -320,6 +320,55 @@ Test(reader, takes_as_many_elements_as_it_may_and_no_more)
     due__reader_free(r);
 }
 
+static int read_text(struct due__reader *r, const char *said)
+{
+    redisReply *reply = NULL;
+    size_t used;
+    int rc = due__reader_take(r, said, strlen(said), &used, &reply);
+
+    if (reply != NULL)
+        freeReplyObject(reply);
+    due__reader_clear(r);
+    return rc;
+}
+
+/* To the byte: no more is asked for than was said, and that is had. */
+Test(reader, takes_as_many_bytes_as_it_may_and_no_more)
+{
+    static const char *const says[] = { "+fine\r\n", ":12345\r\n", "$5\r\nhello\r\n",
+                                        "*2\r\n:1\r\n$-1\r\n" };
+
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        size_t elements = says[i][0] == '*' ? 2 : 0;
+        size_t counts = strlen(says[i]) + elements * DUE__READER_ELEMENT;
+
+        for (size_t less = 0; less < 2; less++) {
+            struct due__reader *r = due__reader_new(10, counts - less);
+
+            cr_expect_eq(read_text(r, says[i]), less == 0 ? 1 : DUE_ECORRUPT, "%zu by %zu", i,
+                         counts - less);
+            due__reader_free(r);
+        }
+    }
+}
+
+Test(reader, refuses_what_no_server_says)
+{
+    static const char *const says[] = { "+a\nb\r\n",      "+a\rb\r\n",
+                                        "$03\r\nabc\r\n", "$00\r\n\r\n",
+                                        "$\r\n\r\n",      "$-2\r\n",
+                                        "$3x\r\nabc\r\n", "$3\r\nabcd\r\n",
+                                        "*01\r\n:1\r\n",  ":123456789012345678901\r\n",
+                                        ":1\n2\r\n",      "!3\r\nabc\r\n" };
+    struct due__reader *r = due__reader_new(10, 1 << 20);
+
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++)
+        cr_expect_eq(read_text(r, says[i]), DUE_ECORRUPT, "%s", says[i]);
+    cr_expect_eq(read_text(r, "$0\r\n\r\n"), 1);
+    cr_expect_eq(read_text(r, "$10\r\n0123456789\r\n"), 1);
+    due__reader_free(r);
+}
+
 /* A job's record names its key still when another job has that. */
 Test(key, is_a_jobs_own_only_if_the_server_says_so)
 {
