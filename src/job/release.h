@@ -36,30 +36,48 @@ static inline void due__job_fill_rest(due_job *job)
 /* The taken job @number, for the caller.  True: it comes again. */
 bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
                    due_job *job);
-/* The same of one that is plain, and was never reserved, in a queue without a store; which is
- * @j. */
-static inline void due__job_fill_plain_of(struct due_queue *q, const struct due__job *j,
-                                          uint32_t number, int64_t deadline_ns, int64_t now_ns,
-                                          due_job *job)
+/* The same of one that is plain, and was never reserved, in a queue without a store; which is @j,
+ * with the facts @f.  In two halves.  This one also for who does not own it yet: who holds the lock
+ * and then swaps its word from what it was before all this was read has read what is so, since no
+ * job waits again without the lock. */
+static inline void due__job_fill_facts(struct due_queue *q, const struct due__job *j,
+                                       struct due__facts f, uint32_t number, int64_t deadline_ns,
+                                       due_job *job)
 {
-    uint32_t generation = due__word_generation(due__load_relaxed(&j->word)); /* J1: the caller's */
-    struct due__facts f = due__facts_load(j);
-    bool pointer = (f.payload & DUE__PAYLOAD_MASK) == DUE__POINTER;
-    bool apart = (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART;
-    const void *bytes = apart ? j->payload.ptr : j->payload.bytes;
+    uint32_t generation = due__word_generation(due__load_relaxed(&j->word)); /* J1: as said */
 
-    due__tsan_acquire(j);
     job->id = due__id_made(q, number, generation);
-    job->data = pointer || f.len == 0 ? NULL : bytes;
     job->len = f.len;
-    job->ptr = pointer ? j->payload.ptr : NULL;
     job->deadline_ns = deadline_ns;
-    job->lateness_ns = now_ns > deadline_ns ? now_ns - deadline_ns : 0;
     job->topic = f.topic;
     job->priority = f.priority;
     job->queue = q;
     job->place = due__handle(number, generation);
     due__job_fill_rest(job);
+}
+
+/* What it carries, and how late it is: of the caller's own. */
+static inline void due__job_fill_content(const struct due__job *j, struct due__facts f,
+                                         int64_t now_ns, due_job *job)
+{
+    bool pointer = (f.payload & DUE__PAYLOAD_MASK) == DUE__POINTER;
+    bool apart = (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART;
+    const void *bytes = apart ? j->payload.ptr : j->payload.bytes;
+
+    due__tsan_acquire(j);
+    job->data = pointer || f.len == 0 ? NULL : bytes;
+    job->ptr = pointer ? j->payload.ptr : NULL;
+    job->lateness_ns = now_ns > job->deadline_ns ? now_ns - job->deadline_ns : 0;
+}
+
+static inline void due__job_fill_plain_of(struct due_queue *q, const struct due__job *j,
+                                          uint32_t number, int64_t deadline_ns, int64_t now_ns,
+                                          due_job *job)
+{
+    struct due__facts f = due__facts_load(j);
+
+    due__job_fill_facts(q, j, f, number, deadline_ns, job);
+    due__job_fill_content(j, f, now_ns, job);
 }
 
 static inline void due__job_fill_plain(struct due_queue *q, uint32_t number, int64_t deadline_ns,

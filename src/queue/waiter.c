@@ -80,8 +80,7 @@ void due__waiter_put(struct due_queue *q, struct due__waiter *w)
     if (w == NULL)
         return;
     due__enter(q, &t);
-    w->line_next = q->free;
-    q->free = w;
+    due__waiter_free(q, w);
     due__tenure_end(q, &t);
 }
 

@@ -6,6 +6,13 @@
 
 struct due__waiter *due__waiter_get(struct due_queue *q); /* outside the lock; NULL: no memory */
 void due__waiter_put(struct due_queue *q, struct due__waiter *w); /* outside the lock */
+/* Under the lock: @w is out of line, and nobody's. */
+static inline void due__waiter_free(struct due_queue *q, struct due__waiter *w)
+{
+    w->line_next = q->free;
+    q->free = w;
+}
+
 void due__waiters_add(struct due__waiters *list, struct due__waiter *w);
 void due__waiters_add_first(struct due__waiters *list, struct due__waiter *w);
 void due__waiters_remove(struct due__waiters *list, struct due__waiter *w);

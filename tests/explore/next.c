@@ -11,10 +11,10 @@ static void open_one_topic(void)
     lab_open_bare((due_options){ .proxies = DUE_PROXIES_NEVER });
 }
 
-/* Who waits wakes a nanosecond early, and spins. */
-static void open_spinning(void)
+/* Who waits wakes so much early, and spins. */
+static void open_spinning(int64_t ns)
 {
-    lab_open_bare((due_options){ .proxies = DUE_PROXIES_NEVER, .spin_ns = 1 });
+    lab_open_bare((due_options){ .proxies = DUE_PROXIES_NEVER, .spin_ns = ns });
 }
 
 static void peek(void *arg)
@@ -216,9 +216,11 @@ static void next_shown_setup(void)
 
 /* ---- A consumer that spins ---- */
 
+static bool *in_time; /* from setup; one thread writes it, and the other looks at last */
+
 static void spin_race_setup(void)
 {
-    open_spinning();
+    open_spinning(1);
     lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
     lab_put(1, 0, LAB_AT(DUE_MS(2)), 0);
     explore_instant(LAB_AT(DUE_MS(1)) - 1);
@@ -231,7 +233,7 @@ static void spin_race_setup(void)
 /* It waits for job 1, and job 0 comes before that. */
 static void spin_earlier_setup(void)
 {
-    open_spinning();
+    open_spinning(1);
     lab_put(1, 0, LAB_AT(DUE_MS(2)), 0);
     explore_instant(LAB_AT(DUE_MS(2)) - 1);
     explore_instant(LAB_AT(DUE_MS(2)));
@@ -240,10 +242,57 @@ static void spin_earlier_setup(void)
     explore_thread("mover", act_move_later, as_arg(1));
 }
 
+/* Job 1 is due in a nanosecond, and may be in hand, when an earlier one is put.  If that is done
+ * before job 1 is due, it must be had first. */
+static void put_before(void *arg)
+{
+    (void)arg;
+    lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
+    *in_time = due_now(lab->q) < LAB_AT(DUE_MS(2)); /* a step */
+}
+
+/* Time passes, though nobody who matters looks at the clock. */
+static void look_at_clock(void *arg)
+{
+    (void)arg;
+    due_now(lab->q);
+}
+
+static void take_unless(void *why)
+{
+    int n = lab_take(0, DUE_FOREVER);
+    explore_check((n == 0 && !lab->paused) || !*in_time, "job %d was had, but %s", n, (char *)why);
+}
+
+static void spin_overtaken_setup(void)
+{
+    open_spinning(1);
+    in_time = explore_new(sizeof *in_time);
+    lab_put(1, 0, LAB_AT(DUE_MS(2)), 0);
+    explore_instant(LAB_AT(DUE_MS(2)) - 1);
+    explore_instant(LAB_AT(DUE_MS(2)));
+    explore_thread("spinner", take_unless, "an earlier one was there");
+    explore_thread("producer", put_before, NULL);
+    explore_thread("clock", look_at_clock, NULL);
+}
+
+/* Something comes while the job is in hand, which goes back some time before it is due.  Another
+ * waits, too, and has the timer then. */
+static void spin_given_back_setup(void)
+{
+    open_spinning(3);
+    lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
+    explore_instant(LAB_AT(DUE_MS(1)) - 3);
+    explore_instant(LAB_AT(DUE_MS(1)));
+    explore_thread("spinner", act_take_one, NULL);
+    explore_thread("consumer", act_take_within, as_arg(3));
+    explore_thread("producer", act_put_later, as_arg(4));
+}
+
 /* Others take what comes due with it, or wait for it. */
 static void spin_beside_setup(void)
 {
-    open_spinning();
+    open_spinning(1);
     lab_put(2, 0, LAB_AT(DUE_MS(2)), 0);
     lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
     lab_put(1, 0, LAB_AT(DUE_MS(1)), 0);
@@ -254,19 +303,34 @@ static void spin_beside_setup(void)
     explore_thread("taker", act_take_now, NULL);
 }
 
+/* If the pause has begun before the job is due, it is not had until that ends. */
+static void pause_in_time(void *arg)
+{
+    (void)arg;
+    lab->paused = true;
+    explore_check(due_pause(lab->q, 0) == 0, "pause");
+    *in_time = due_now(lab->q) < LAB_AT(DUE_MS(1));
+    int n = lab_take(0, 0);
+    explore_check(n < 0, "job %d of a paused topic is taken", n);
+    *in_time = false;
+    explore_check(due_resume(lab->q, 0) == 0, "resume");
+    lab->paused = false;
+}
+
 static void spin_paused_setup(void)
 {
-    open_spinning();
+    open_spinning(1);
+    in_time = explore_new(sizeof *in_time);
     lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
     explore_instant(LAB_AT(DUE_MS(1)) - 1);
     explore_instant(LAB_AT(DUE_MS(1)));
-    explore_thread("spinner", act_take_one, NULL);
-    explore_thread("pauser", pause_and_take, NULL);
+    explore_thread("spinner", take_unless, "it is paused");
+    explore_thread("pauser", pause_in_time, NULL);
 }
 
 static void spin_close_setup(void)
 {
-    open_spinning();
+    open_spinning(1);
     lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
     explore_instant(LAB_AT(DUE_MS(1)) - 1);
     explore_instant(LAB_AT(DUE_MS(1)));
@@ -279,6 +343,10 @@ const struct explore_scenario explore_scenarios_next[] = {
         (1, 0, 2, 0), (3, 1, 3, 0), 10),
     LAB("spin_earlier", "N: who spins for a job, and an earlier one comes", spin_earlier_setup,
         (1, 0, 2, 0), (3, 1, 3, 0), 10),
+    LAB("spin_overtaken", "N: who has a job in hand, and one comes that is before it",
+        spin_overtaken_setup, (1, 0, 2, 0), (2, 1, 2, 0), 10),
+    LAB("spin_given_back", "N: who has a job in hand, and something comes", spin_given_back_setup,
+        (1, 0, 1, 0), (2, 0, 2, 0), 10),
     LAB("spin_beside", "N: who spins for a job, beside others who take", spin_beside_setup,
         (1, 0, 1, 0), (3, 1, 3, 0), 10),
     LAB("spin_paused", "N: who spins for a job of a topic that is paused", spin_paused_setup,

@@ -1,6 +1,7 @@
-/* thread_spin.c - consumers that spin (spin_ns) until their job is due, while jobs are put before
- * it, cancelled and moved, and the topic is paused: none is early, none is lost, none comes twice,
- * and what is cancelled is not handed out.
+/* thread_spin.c - consumers that spin (spin_ns) until their job is due, and have it in hand, while
+ * others are put before and behind it, it is cancelled, moved and changed, others take, and the
+ * topic is paused: none is early, none is lost, none comes twice, each has its own bytes, and what
+ * is cancelled is not handed out.
  */
 #include <stdio.h>
 
@@ -8,6 +9,7 @@
 
 #define CONSUMERS 2
 #define JOBS      1024 /* ids that are remembered */
+#define CHANGED   24   /* numbers in a job that was changed */
 
 struct world {
     due_queue *q;
@@ -22,6 +24,20 @@ static bool gone(struct world *w, uint32_t number)
     return atomic_exchange(&w->gone[number % JOBS], 1) != 0;
 }
 
+/* Its bytes are its number, or that and others that are the same. */
+static void had(struct world *w, due_job *job)
+{
+    const uint32_t *number = job->data;
+
+    CREW_CHECK(job->len == sizeof *number || job->len == CHANGED * sizeof *number, ": %zu bytes",
+               job->len);
+    for (size_t i = 1; i < job->len / sizeof *number; i++)
+        CREW_CHECK(number[i] == number[0], ": job %u has bytes of job %u", number[0], number[i]);
+    CREW_CHECK(!gone(w, *number), ": job %u was cancelled, or taken before", *number);
+    atomic_fetch_add(&w->taken, 1);
+    due_job_done(job);
+}
+
 static int consume(void *arg)
 {
     struct world *w = arg;
@@ -34,13 +50,42 @@ static int consume(void *arg)
         CREW_CHECK(now >= job.deadline_ns, ": early by %lld ns",
                    (long long)(job.deadline_ns - now));
         CREW_CHECK(job.lateness_ns >= 0, ": %lld", (long long)job.lateness_ns);
-        uint32_t number = *(const uint32_t *)job.data;
-        CREW_CHECK(!gone(w, number), ": job %u was cancelled, or taken before", number);
-        atomic_fetch_add(&w->taken, 1);
-        due_job_done(&job);
+        had(w, &job);
     }
     CREW_CHECK(rc == DUE_ECLOSED, ": %s", due_error_name(rc));
     return 0;
+}
+
+static due_id put(struct world *w, uint32_t number, int64_t at_ns)
+{
+    due_spec spec = { DUE_SPEC_INIT, .data = &number, .len = sizeof number, .at_ns = at_ns };
+    due_id id;
+
+    atomic_store(&w->gone[number % JOBS], 0);
+    int rc = due_enqueue(w->q, &spec, DUE_FOREVER, &id);
+    CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
+    return id;
+}
+
+/* More bytes than fit into its place. */
+static void change(struct world *w, uint32_t number, due_id id)
+{
+    uint32_t bytes[CHANGED];
+
+    for (size_t i = 0; i < CHANGED; i++)
+        bytes[i] = number;
+    int rc = due_update(w->q, id, bytes, sizeof bytes);
+    CREW_CHECK(rc == 0 || rc == DUE_EBUSY || rc == DUE_ENOENT, ": %s", due_error_name(rc));
+}
+
+static void take_beside(struct world *w)
+{
+    due_job job;
+    int rc = due_dequeue(w->q, &job, 0);
+
+    CREW_CHECK(rc == 0 || rc == DUE_EAGAIN, ": %s", due_error_name(rc));
+    if (rc == 0)
+        had(w, &job);
 }
 
 /* One job, and perhaps something happens to it just when it is due.  Answers how many are left. */
@@ -48,16 +93,13 @@ static unsigned one_job(struct world *w, uint32_t number, uint64_t *seed)
 {
     int64_t delay = (int64_t)crew_below(seed, 60000);
     int64_t at = due_now(w->q) + delay;
-    due_spec spec = { DUE_SPEC_INIT, .data = &number, .len = sizeof number, .at_ns = at };
-    due_id id;
+    due_id id = put(w, number, at);
+    int rc;
 
-    atomic_store(&w->gone[number % JOBS], 0);
-    int rc = due_enqueue(w->q, &spec, DUE_FOREVER, &id);
-    CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     int64_t until = at - 1000 + (int64_t)crew_below(seed, 2000);
     while (crew_below(seed, 4) != 0 && due_now(w->q) < until)
         ;
-    switch (crew_below(seed, 5)) {
+    switch (crew_below(seed, 8)) {
     case 0:
         rc = due_cancel(w->q, id, NULL);
         CREW_CHECK(rc == 0 || rc == DUE_EBUSY || rc == DUE_ENOENT, ": %s", due_error_name(rc));
@@ -73,6 +115,15 @@ static unsigned one_job(struct world *w, uint32_t number, uint64_t *seed)
         CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
         rc = due_resume(w->q, 0);
         CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
+        break;
+    case 3:
+        put(w, number + 1, at - 30000 + (int64_t)crew_below(seed, 60000));
+        return 2;
+    case 4:
+        change(w, number, id);
+        break;
+    case 5:
+        take_beside(w);
         break;
     default:
         break;
@@ -93,7 +144,8 @@ static uint64_t round_of(enum due_proxies proxies, int64_t ns, uint64_t seed)
     for (size_t i = 0; i < CONSUMERS; i++)
         crew_go(&threads[i], consume, &w);
     while (crew_now_ns() < end) {
-        given += one_job(&w, number++, &seed);
+        given += one_job(&w, number, &seed);
+        number += 2;
         while (atomic_load(&w.taken) + 3 < given)
             crew_sleep(10000);
     }

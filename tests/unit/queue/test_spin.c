@@ -19,6 +19,7 @@ static const char *answer_of(struct crew_call *call, struct lab *lab)
 LAB_TEST(spin, takes_a_job_when_it_is_due)
 {
     struct lab lab = lab_open(SPIN);
+    due_info info;
 
     for (int i = 0; i < 3; i++) {
         due_job job;
@@ -33,6 +34,61 @@ LAB_TEST(spin, takes_a_job_when_it_is_due)
     }
     cr_expect_eq(lab_stats(&lab).dequeued, 3u);
     cr_expect_eq(lab_stats(&lab).waiting, 0u);
+    lab_enqueue(&lab, "milk");
+    cr_assert_eq(due_peek(lab.q, &info), 0);
+    cr_expect_eq(lab_stats(&lab).ready, 1u, "those that were spun for are not counted as ready");
+    lab_close(&lab);
+}
+
+/* What it carries is read when the job is the caller's own. */
+LAB_TEST(spin, hands_out_what_each_job_carries)
+{
+    struct lab lab = lab_open(SPIN);
+    char large[100];
+    due_job job;
+    int mine;
+
+    memset(large, 'x', sizeof large - 1);
+    large[sizeof large - 1] = 0;
+    for (int i = 0; i < 3; i++) {
+        lab_enqueue(&lab, "tea", .delay_ns = DUE_MS(1));
+        cr_assert_eq(due_dequeue(lab.q, &job, DUE_FOREVER), 0);
+        cr_expect_str_eq(lab_text(&lab, &job), "tea");
+        lab_enqueue(&lab, large, .delay_ns = DUE_MS(1), .priority = 200);
+        cr_assert_eq(due_dequeue(lab.q, &job, DUE_FOREVER), 0);
+        cr_expect_eq(job.priority, 200);
+        cr_expect_null(job.ptr);
+        cr_expect_str_eq(lab_text(&lab, &job), large);
+        cr_assert_eq(due_enqueue_after(lab.q, DUE_MS(1), &mine, NULL), 0);
+        cr_assert_eq(due_dequeue(lab.q, &job, DUE_FOREVER), 0);
+        cr_expect_eq(job.ptr, &mine);
+        cr_expect_null(job.data);
+        cr_expect_eq(job.len, 0u);
+        due_job_done(&job);
+    }
+    lab_close(&lab);
+}
+
+/* Nor is a job lost on the way, or memory. */
+LAB_TEST(spin, takes_the_first_of_ten_thousand)
+{
+    struct lab lab = lab_open(SPIN);
+    size_t blocks = 0;
+
+    for (int i = 0; i < 10000; i++)
+        lab_enqueue(&lab, "milk", .delay_ns = DUE_S(1000 + i));
+    for (int i = 0; i < 100; i++) {
+        due_job job;
+
+        lab_enqueue(&lab, "tea", .delay_ns = DUE_US(100));
+        cr_assert_eq(due_dequeue(lab.q, &job, DUE_FOREVER), 0);
+        cr_expect_str_eq(lab_text(&lab, &job), "tea");
+        if (i == 10)
+            blocks = atomic_load(&lab.state->memory.live);
+    }
+    cr_expect_leq(atomic_load(&lab.state->memory.live), blocks, "each take has kept a block");
+    cr_expect_eq(lab_stats(&lab).waiting, 10000u);
+    cr_expect_eq(lab_stats(&lab).dequeued, 100u);
     lab_close(&lab);
 }
 
