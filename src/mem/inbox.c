@@ -37,7 +37,8 @@
 
 void due__inbox_init(struct due__inbox *in)
 {
-    __cds_wfcq_init(&in->head, &in->tail);
+    in->head.node.next = NULL;
+    in->tail.p = &in->head.node;
     in->knock = DUE__QUIET;
     in->late = DUE__QUIET;
     in->after_ns = -1;
@@ -57,14 +58,17 @@ void due__inbox_put_all(struct due__inbox *in, const struct due__string *s)
 {
     if (s->first == NULL)
         return;
-    ___cds_wfcq_append(&in->head, &in->tail, s->first, s->last); /* I1 */
-    knock(&in->knock);                                           /* E1 */
+    struct cds_wfcq_node *before = due__xchg_seq(&in->tail.p, s->last); /* I1 */
+    due__store_seq(&before->next, s->first);                            /* I1, E1 */
+    knock(&in->knock);                                                  /* E1 */
 }
 
 void due__inbox_put(struct due__inbox *in, struct cds_wfcq_node *node)
 {
-    cds_wfcq_node_init(node);
-    due__inbox_put_all(in, &(struct due__string){ node, node });
+    struct due__string one = { NULL, NULL };
+
+    due__string_add(&one, node);
+    due__inbox_put_all(in, &one);
 }
 
 void due__inbox_say_late(struct due__inbox *in)
@@ -80,15 +84,34 @@ static void pass_mark(struct due__inbox *in)
         in->after_ns = in->mark_ns;
 }
 
+/* The node @first, which the head leads to, out of the queue.  False: behind it a producer has not
+ * linked yet. */
+static bool unlink_first(struct due__inbox *in, struct cds_wfcq_node *first)
+{
+    struct cds_wfcq_node *last = first;
+    struct cds_wfcq_node *next = due__load_seq(&first->next); /* I1, E1 */
+
+    if (next == NULL) {
+        due__store_relaxed(&in->head.node.next, NULL); /* I1: with the exchange, if it succeeds */
+        if (due__cas_seq(&in->tail.p, &last, &in->head.node)) /* I1 */
+            return true; /* it was the last: what comes now is linked behind the head */
+        next = due__load_seq(&first->next); /* I1, E1 */
+    }
+    due__store_relaxed(&in->head.node.next, next != NULL ? next : first); /* I1: nobody else does */
+    return next != NULL;
+}
+
 enum due__inbox_found due__inbox_take(struct due__inbox *in, struct cds_wfcq_node **node)
 {
     if (in->mark == &in->head.node)
         pass_mark(in);
-    struct cds_wfcq_node *found = __cds_wfcq_dequeue_nonblocking(&in->head, &in->tail); /* I1 */
+    struct cds_wfcq_node *found = due__load_seq(&in->head.node.next); /* I1, E1 */
 
     if (found == NULL)
-        return DUE__INBOX_EMPTY;
-    if (found == CDS_WFCQ_WOULDBLOCK)
+        return due__load_seq(&in->tail.p) == &in->head.node /* I1 */
+                   ? DUE__INBOX_EMPTY
+                   : DUE__INBOX_HALF;
+    if (!unlink_first(in, found))
         return DUE__INBOX_HALF;
     if (found == in->mark)
         in->mark = &in->head.node;

@@ -1,46 +1,26 @@
-/* inbox.h - where an enqueue lands before it is sorted in: liburcu's wait-free queue.
+/* inbox.h - where an enqueue lands before it is sorted in: a wait-free queue.
  *
- * liburcu's atomics are inline assembly and volatile accesses.  Here they are replaced by the
- * compiler's, so that ThreadSanitizer sees real atomics and the explorer can take over at each.
- * The code inlined from the header is liburcu's (LGPL-2.1).
+ * The queue is that of liburcu's wfcqueue, and has its types.  What is done to it is written here,
+ * with the library's own atomics: how liburcu's headers reach theirs differs from version to
+ * version, so they cannot be replaced from outside, and what is claimed of the order here would
+ * hold with some of them only.
  *
- * Whoever takes from the queue writes plainly to what others would have to read to see whether it
- * is empty.  So the look without the lock is at a word of our own beside it: a producer that has
- * linked its node knocks, and whoever drains answers the knock first.
+ * Whoever takes from the queue writes to what others would have to read to see whether it is empty.
+ * So the look without the lock is at a word of our own beside it: a producer that has linked its
+ * node knocks, and whoever drains answers the knock first.
  */
 #ifndef DUE__INBOX_H
 #define DUE__INBOX_H
 
 #include <stdbool.h>
-#include <urcu/compiler.h>
-#include <urcu/system.h>
-#include <urcu/uatomic.h>
 
 #include "os/atomic.h"
 
-#undef uatomic_xchg
-#undef uatomic_cmpxchg
-#undef CMM_LOAD_SHARED
-#undef CMM_STORE_SHARED
-/* All of these: I1 of inbox.c. */
-#define uatomic_xchg(addr, v) due__xchg_seq((addr), (v))
-#define uatomic_cmpxchg(addr, o, n)                    \
-    __extension__({                                    \
-        __typeof__(*(addr)) due__old = (o);            \
-        due__cas_seq((addr), &due__old, (n)); /* I1 */ \
-        due__old;                                      \
-    })
-#define CMM_LOAD_SHARED(p)     due__load_seq(&(p))       /* I1, E1 */
-#define CMM_STORE_SHARED(p, v) due__store_seq(&(p), (v)) /* I1, E1 */
-
-#define _LGPL_SOURCE
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wunused-value"
+#include <urcu/compiler.h>
 #include <urcu/wfcqueue.h>
 #pragma GCC diagnostic pop
-#undef _LGPL_SOURCE
 
 #define DUE__LINE 64 /* bytes of a cache line */
 
@@ -91,7 +71,7 @@ struct due__string {
 
 static inline void due__string_add(struct due__string *s, struct cds_wfcq_node *node)
 {
-    cds_wfcq_node_init(node);
+    due__store_relaxed(&node->next, NULL); /* I1: likewise */
     if (s->first == NULL)
         s->first = node;
     else
