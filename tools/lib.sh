@@ -11,6 +11,19 @@ packages_tests="$packages_store libcriterion-dev python3 g++ libtbb-dev libevent
 # The page of duectl web in a browser: some hundred MB, a minute.
 packages_browser="chromium chromium-driver"
 
+# What lets the completions of zsh and fish, the rules for Prometheus and the pages for those who
+# come from other languages be tested: some 110 MB, half a minute.
+packages_readers()
+{
+    echo "zsh fish prometheus$(lacking go golang-go)$(lacking node nodejs)"
+}
+
+# lacking COMMAND PACKAGE: the package, unless the command is there, wherever that is from.
+lacking()
+{
+    command -v "$1" >/dev/null 2>&1 || printf ' %s' "$2"
+}
+
 say()
 {
     printf '%s\n' "$*"
@@ -81,6 +94,12 @@ need()
     *redis-server*)
         say "Debian also starts a service redis-server, where it starts services.  It is not used"
         say "here, every server is private: \`systemctl disable --now redis-server\` stops it."
+        ;;
+    esac
+    case $missing in
+    *prometheus*)
+        say "Debian also starts a service prometheus, where it starts services.  It is not used"
+        say "here, only its promtool is: \`systemctl disable --now prometheus\` stops it."
         ;;
     esac
 }

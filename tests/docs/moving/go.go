@@ -1,0 +1,11 @@
+package page
+
+import "time"
+
+type connection struct {
+	timer *time.Timer
+}
+
+func page(c *connection, silent chan *connection) {
+	// BLOCK
+}

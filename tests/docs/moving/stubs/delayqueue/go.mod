@@ -1,0 +1,3 @@
+module github.com/hdt3213/delayqueue
+
+go 1.19
