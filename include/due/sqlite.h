@@ -31,7 +31,8 @@ typedef struct due_sqlite_options {
                                        EVERYSEC: about the last second;
                                        NONE: what was not written yet, and perhaps the file */
     int standby;                    /* 1: wait without end for the owner to go */
-    int must_exist;                 /* 1: do not make the file if it is not there */
+    int must_exist;                 /* 1: do not make the file if it is not there, nor a queue in
+                                       one that is empty (DUE_ENOTSUP) */
     size_t batch_changes;           /* most changes of one batch; 1,024 */
     size_t batch_bytes;             /* 16 MiB */
     size_t cache_bytes;             /* of the file that are kept in memory, at most; 32 MiB */

@@ -5,6 +5,9 @@
  * out the process that has it; and it is gone when that closes any descriptor of the file.  So the
  * locks that this process has are listed, and a file that is locked here is not opened again.
  *
+ * A file that was made for a lock is removed again if that turns out to be for nothing.  Somebody
+ * may have opened it meanwhile: so whoever has locked one looks whether others find it, too.
+ *
  * Guards     L  the lock of the list      O  the owner's own
  */
 #define _GNU_SOURCE
@@ -27,6 +30,7 @@ struct due__file_lock {
     dev_t device;                /* O */
     ino_t inode;                 /* O */
     pid_t pid;                   /* O: whose process has it */
+    bool first;                  /* O: nobody had locked the file before */
     struct due__file_lock *next; /* L */
 };
 
@@ -74,24 +78,48 @@ static void read_holder(int fd, char holder[DUE__HOLDER])
     holder[strcspn(holder, "\n")] = '\0';
 }
 
-/* Lock what was opened.  Nobody else of this process has it. */
-static int lock_it(struct due__file_lock *lock, int fd, const struct stat *file, char *holder)
+/* Do others find what is locked at the path? */
+static bool is_found(const struct due__file_lock *lock, const char *path)
+{
+    struct stat there;
+
+    return stat(path, &there) == 0 && there.st_dev == lock->device && there.st_ino == lock->inode;
+}
+
+static bool lock_all(int fd)
 {
     struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-    if (fcntl(fd, F_SETLK, &all) != 0) {
+    return fcntl(fd, F_SETLK, &all) == 0;
+}
+
+/* Lock what was opened.  Nobody else of this process has it.  DUE_EAGAIN: it is not the file of
+ * that path any more. */
+static int lock_it(struct due__file_lock *lock, const char *path, char *holder)
+{
+    struct stat file;
+    int rc = 0;
+
+    if (!lock_all(lock->fd)) {
+        rc = errno == EACCES || errno == EAGAIN ? DUE_EBUSY : DUE_ESTORE;
+        if (rc == DUE_EBUSY)
+            read_holder(lock->fd, holder);
+    } else if (fstat(lock->fd, &file) != 0) {
+        rc = DUE_ESTORE;
+    } else if (!is_found(lock, path)) {
+        rc = DUE_EAGAIN;
+    }
+    if (rc != 0) {
         int number = errno;
 
-        if (number == EACCES || number == EAGAIN)
-            read_holder(fd, holder);
-        close(fd);
+        close(lock->fd);
         errno = number;
-        return number == EACCES || number == EAGAIN ? DUE_EBUSY : DUE_ESTORE;
+        return rc;
     }
-    write_holder(fd);
-    *lock = (struct due__file_lock){
-        .fd = fd, .device = file->st_dev, .inode = file->st_ino, .pid = getpid(), .next = list
-    };
+    lock->first = file.st_size == 0; /* whoever made it: he has not come to that */
+    write_holder(lock->fd);
+    lock->pid = getpid();
+    lock->next = list;
     list = lock;
     return 0;
 }
@@ -104,16 +132,18 @@ static int take(struct due__file_lock *lock, const char *path, char *holder)
         snprintf(holder, DUE__HOLDER, "pid %ld, this process", (long)getpid());
         return DUE_EBUSY;
     }
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
-    if (fd < 0)
+    lock->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+    if (lock->fd < 0)
         return error_of(errno);
-    if (fstat(fd, &file) != 0) {
-        close(fd);
+    if (fstat(lock->fd, &file) != 0) {
+        close(lock->fd);
         return DUE_ESTORE;
     }
     if (is_ours(&file)) /* it was put here just now: closing it would let go of the lock */
         return DUE_EBUSY;
-    return lock_it(lock, fd, &file, holder);
+    lock->device = file.st_dev;
+    lock->inode = file.st_ino;
+    return lock_it(lock, path, holder);
 }
 
 int due__file_lock_take(struct due__file_lock **lock, const char *path, char holder[DUE__HOLDER])
@@ -124,7 +154,9 @@ int due__file_lock_take(struct due__file_lock **lock, const char *path, char hol
     holder[0] = '\0';
     if (made != NULL) {
         pthread_mutex_lock(&list_lock);
-        rc = take(made, path, holder);
+        do
+            rc = take(made, path, holder);
+        while (rc == DUE_EAGAIN);
         pthread_mutex_unlock(&list_lock);
     }
     if (rc != 0) {
@@ -140,10 +172,14 @@ int due__file_lock_take(struct due__file_lock **lock, const char *path, char hol
 
 bool due__file_lock_is_at(const struct due__file_lock *lock, const char *path)
 {
-    struct stat file;
+    return lock != NULL && is_found(lock, path);
+}
 
-    return lock != NULL && stat(path, &file) == 0 && file.st_dev == lock->device &&
-           file.st_ino == lock->inode;
+void due__file_lock_undo(struct due__file_lock *lock, const char *path)
+{
+    if (lock != NULL && lock->first && due__file_lock_is_at(lock, path))
+        (void)unlink(path); /* what stays is a file that nobody has locked */
+    due__file_lock_drop(lock);
 }
 
 void due__file_lock_drop(struct due__file_lock *lock)

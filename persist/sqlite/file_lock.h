@@ -17,8 +17,12 @@ int due__file_lock_take(struct due__file_lock **lock, const char *path, char hol
 /* Is what was locked still what others find at @path? */
 bool due__file_lock_is_at(const struct due__file_lock *lock, const char *path);
 
-/* The file stays: whoever waits for it has it open.  NULL is allowed.  Not in a child: what it has
- * got by a fork is its parent's. */
+/* Let it go; the file stays.  NULL is allowed.  Not in a child: what it has got by a fork is its
+ * parent's. */
 void due__file_lock_drop(struct due__file_lock *lock);
+
+/* The same of one that was taken for nothing: its file, at that @path, goes if nobody had locked it
+ * before.  Who has opened that meanwhile notices. */
+void due__file_lock_undo(struct due__file_lock *lock, const char *path);
 
 #endif

@@ -164,8 +164,8 @@ int due__sqlite_take_over(struct due__sqlite *s, int64_t until_ns)
         rc = wait_for_lock(s, until_ns);
     if (rc == 0)
         rc = open_and_claim(s);
-    if (rc != 0) {
-        due__file_lock_drop(s->lock);
+    if (rc != 0) { /* it may be no queue, or not be there: then nothing of ours lies beside it */
+        due__file_lock_undo(s->lock, s->owner_path);
         s->lock = NULL;
     }
     return rc;

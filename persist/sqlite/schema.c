@@ -127,6 +127,10 @@ static int check(struct due__sqlite *s, bool *fresh)
     if (rc != 0)
         return due__sqlite_error(s, rc);
     *fresh = application == 0 && format == 0 && tables == 0;
+    if (*fresh && s->set.must_exist) {
+        due__sqlite_say(s, "name another file", "%.120s is empty: it holds no queue", s->path);
+        return DUE_ENOTSUP;
+    }
     if (!*fresh && application != APPLICATION) {
         due__sqlite_say(s, "name another file", "%.120s is the database of another program",
                         s->path);

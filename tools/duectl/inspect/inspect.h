@@ -94,6 +94,10 @@ due_store *ctl_store_of(const struct ctl_look *look, bool must_exist, int *statu
 due_store *ctl_file_store_of(const char *path, bool must_exist, int *status);
 due_store *ctl_server_store_of(const struct ctl_look *look, bool must_exist, int *status);
 
+/* The exit status if a store that was made cannot be opened, by the error: a file that holds no
+ * such queue is a fault of who names it. */
+int ctl_unopened(const struct ctl_look *look, int rc);
+
 /* Is it a queue that many processes share?  0, or an exit status: said why that cannot be told. */
 int ctl_is_shared(const struct ctl_look *look, bool *shared);
 int ctl_server_is_shared(const struct ctl_look *look, bool *shared);

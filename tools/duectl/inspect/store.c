@@ -22,6 +22,11 @@ due_store *ctl_store_of(const struct ctl_look *look, bool must_exist, int *statu
                         : ctl_server_store_of(look, must_exist, status);
 }
 
+int ctl_unopened(const struct ctl_look *look, int rc)
+{
+    return rc == DUE_ENOTSUP && ctl_file_of(look->url) != NULL ? CTL_FAULTS : CTL_BROKEN;
+}
+
 /* A file belongs to one process at a time. */
 int ctl_is_shared(const struct ctl_look *look, bool *shared)
 {

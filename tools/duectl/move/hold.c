@@ -79,7 +79,7 @@ int ctl_hold_open(struct ctl_hold *h, const struct ctl_look *look, bool must_exi
     fprintf(stderr, "duectl: %s%s%s\n", error.text[0] != '\0' ? error.text : due_error_text(rc),
             error.hint[0] == '\0' ? "" : "; ", error.hint);
     give_up(h);
-    return CTL_BROKEN;
+    return ctl_unopened(look, rc);
 }
 
 int ctl_hold_close(struct ctl_hold *h)

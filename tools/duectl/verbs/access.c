@@ -223,11 +223,12 @@ int ctl_access_open(struct ctl_access *a, const struct ctl_look *look, bool must
         return status;
     options.open_timeout_ns = OPEN_NS;
     options.share = a->shared ? DUE_SHARED : DUE_OWNED;
-    if (due_open(&a->queue, &options, &error) == 0)
+    int rc = due_open(&a->queue, &options, &error);
+    if (rc == 0)
         return 0;
     fprintf(stderr, "duectl: %s%s%s\n", error.text, error.hint[0] == '\0' ? "" : "; ", error.hint);
     ctl_store_free(options.store);
-    return CTL_BROKEN;
+    return ctl_unopened(look, rc);
 }
 
 int ctl_access_close(struct ctl_access *a, int status)
