@@ -11,9 +11,13 @@ secret=canary-2c9e
 cat >table <<'END'
 restore @
 restore --list @
+restore --json @
+restore --json --list @
 verify @
+verify --json @
 verify --repair @
 doctor @
+doctor --json @
 ls @
 ls --json @
 show @ ff000000000100000000000000010000
@@ -43,6 +47,7 @@ top --count 1 --json @
 web @
 export @
 import --again @
+import --again --json @
 push @
 run --store @
 work --exec cat --store @
@@ -67,8 +72,9 @@ of()
     push*) in=tea.due ;;
     run*) in=now.due ;;
     esac
-    case $2 in
+    case $2:$1 in
     ps*) return 1 ;; # nobody has it open: cli_shared.sh
+    evict*:*.db) return 1 ;; # a file is not shared, which is said on standard error
     metrics*listen*) return 1 ;; # where it listens is said on standard error
     work*) return 1 ;; # the output is the commands' own
     esac
@@ -130,7 +136,9 @@ while read -r line; do
         of "$store" "$line"
         wanted=3
         case $line:$store in
-        ps*.db | evict*.db) wanted=1 ;; # a file is not shared
+        evict*.db) wanted=1 ;; # a file is not shared
+        run*:* | work*:*) ;;
+        *:text.db) wanted=1 ;; # there is no such queue
         esac
         echo "$wanted $words" >"case.$n"
         tried $n $words &

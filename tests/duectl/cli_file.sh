@@ -63,8 +63,8 @@ has out '^queue   duectl; its last opening has the number 2$'
 sqlite=$(command -v sqlite3) && {
     "$sqlite" jobs.db "update job set record = x'00'; insert into key values (x'61', x'62', null)"
     run 1 verify jobs.db
-    has out '^WRONG   1 jobs whose record is damaged$'
-    has out '^WRONG   1 keys of jobs that are not there$'
+    has out '^wrong   1 jobs whose record is damaged$'
+    has out '^wrong   1 keys of jobs that are not there$'
 }
 run 3 restore none.db
 run 3 verify none.db

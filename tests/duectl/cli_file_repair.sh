@@ -29,11 +29,11 @@ sqlite3 b.db "
 run 1 verify b.db
 cp out found
 cat >wanted.found <<'END'
-WRONG   1 jobs whose record is damaged
-WRONG   2 jobs of a topic that is not there, or not theirs
-WRONG   1 jobs whose text does not begin where it is said to
-WRONG   1 keys of jobs that are not there
-WRONG   1 keys of jobs that do not name them
+wrong   1 jobs whose record is damaged
+wrong   2 jobs of a topic that is not there, or not theirs
+wrong   1 jobs whose text does not begin where it is said to
+wrong   1 keys of jobs that are not there
+wrong   1 keys of jobs that do not name them
 END
 { cat wanted.found; echo 'not whole: --repair sets right what it can'; } | same found
 run 0 verify --repair b.db
@@ -56,7 +56,7 @@ swap 'WHERE died IS NOT NULL' 'WHERE died IS NULL'
 sqlite3 c.db 'reindex job_dead'
 swap 'WHERE died IS NULL' 'WHERE died IS NOT NULL'
 run 1 verify c.db
-has out '^WRONG   .* job_dead'
+has out '^wrong   .* job_dead'
 run 0 verify --repair c.db
 has out '^made anew: the indexes$'
 run 0 verify c.db

@@ -222,9 +222,32 @@ kill -KILL "$pid"
 run 3 push --shared a.db <in.txt
 has err 'cannot be shared'
 run 3 work --shared --exec cat --store a.db
-run 1 ps a.db
 run 1 evict --yes a.db 5
-has err 'a file is not shared'
+has err 'belongs to one process at a time'
+
+# Of a file it is its owner, or nobody.
+run 0 push own.db <in.txt
+run 0 ps own.db
+[ ! -s out ] || fail "somebody has it open: $(cat out)"
+run 0 ps --json own.db
+fits out processes 0
+"$duectl" work --exec cat --store own.db >none 2>&1 &
+pid=$!
+pids=$pid
+soon '"pid"' ps --json own.db
+fits out processes 1
+has out "\"host\":\"$(hostname)\",\"pid\":$pid}"
+run 0 ps own.db
+has out "^- .* $pid .*owns it alone$"
+run 1 evict own.db 5 </dev/null
+has err 'belongs to one process at a time'
+kill -KILL "$pid"
+wait "$pid" 2>none
+pids=
+run 0 ps own.db
+[ ! -s out ] || fail "it has gone: $(cat out)"
+run 3 ps none.db
+[ ! -e none.db-owner ] || fail "ps makes something"
 
 # A full queue: a push waits for room, and ends when it is told to.
 printf '1h one\n' >in.txt

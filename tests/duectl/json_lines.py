@@ -1,7 +1,7 @@
 """json_lines KIND [N] - look whether standard input is lines of JSON as docs/duectl.md says.
 
-KIND is listed, pushed, answers:WORD, counts, processes, control or top; N is how many lines there
-must be.
+KIND is listed, pushed, answers:WORD, counts, processes, control, top, restored, restored_list,
+verified, doctored, checked or imported; N is how many lines there must be.
 """
 import json
 import re
@@ -107,7 +107,49 @@ def is_of_owner(value):
         has(OWNED, {name: whole for name in value if name not in OWNED})(value)
 
 
+def flag(value):
+    return isinstance(value, bool)
+
+
+def only(value):
+    return lambda given: given == value
+
+
+OF_QUEUE = has({"queue": TEXT, "shared": flag, "jobs": whole, "dead": whole, "aside": whole},
+               {"owner": TEXT, "processes": whole, "kept_keys": whole})
+SUM = {"jobs": whole, "first": matches(DATE), "last": matches(DATE), "tried": whole, "most": whole,
+       "leased": whole, "unreadable": whole}
+SUMS = (has(dict(SUM, topic=is_bytes)), has(dict(SUM, state=only("dead"))))
+RESTORED_JOB = has({"id": matches(ID), "priority": whole, "attempts": whole, "failures": whole,
+                    "bytes": whole, "topic": is_bytes, "text": TEXT},
+                   {"due": matches(DATE), "died": matches(DATE), "reason": is_bytes,
+                    "cause": one_of("buried", "attempts", "expired")})
+FOUND = has({"wrong": one_of("job", "topic", "key", "page", "names", "file", "jobs", "keys"),
+             "text": TEXT}, {"id": matches(re.compile(r"[0-9a-f]{32}")), "name": is_bytes,
+                             "count": whole})
+NUMBERS_FOUND = has({"whole": flag, "records": whole, "wrong": whole, "repaired": whole},
+                    {"pages": flag, "readable": flag,
+                     **{name: whole for name in (
+                         "members", "topics", "dead", "entries", "out", "aside", "keys",
+                         "kept_keys", "lost_keys", "unused_topics")}})
+OTHERS = {
+    "restored": (OF_QUEUE, *SUMS, has({"hidden": whole})),
+    "restored_list": (RESTORED_JOB, has({"hidden": whole})),
+    "verified": (FOUND, NUMBERS_FOUND),
+    "doctored": (has({"check": TEXT, "result": one_of("ok", "change", "note"), "text": TEXT}),
+                 has({"changes": whole})),
+    "checked": (has({"line": whole, "column": whole, "text": TEXT}),
+                has({"lines": whole, "jobs": whole, "faults": whole})),
+    "imported": (has({"line": whole, "column": whole, "text": TEXT}),
+                 has({"source": TEXT, "text": TEXT}), has({"left": TEXT, "count": whole}),
+                 has({"left": TEXT, "of_jobs": whole}),
+                 has({"complete": flag, "jobs": whole, "kept_keys": whole, "before": whole})),
+}
+
+
 def is_line(kind, value):
+    if kind in OTHERS:
+        return any(look(value) for look in OTHERS[kind])
     if kind == "control":
         return is_of_owner(value)
     if kind == "listed":

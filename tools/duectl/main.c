@@ -96,11 +96,14 @@ static const char usage_work[] =
     "\n"
     "Exit status: 2 wrong usage; 3 the store fails; 128 and its number: stopped by a signal.\n";
 
-static const char usage_check[] = "usage: duectl check [--zone NAME] [FILE]\n"
+static const char usage_check[] = "usage: duectl check [--zone NAME] [--json] [FILE]\n"
                                   "\n"
                                   "Reads a schedule and says which lines cannot be read, and why.\n"
                                   "\n"
                                   "  --zone NAME  as of `run`\n"
+                                  "  --json       each fault is a line of JSON on standard output, "
+                                  "and the last has the numbers\n"
+                                  "  --help\n"
                                   "\n"
                                   "Exit status: 0 none; 1 some; 2 wrong usage, or no such input.\n";
 

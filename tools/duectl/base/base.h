@@ -44,6 +44,7 @@ struct ctl_options {
     const char *zone; /* of cron lines that name none */
     bool stats;
     bool help;
+    bool json; /* check */
     int64_t grace_ns;
     const char *store;           /* a URL, or NULL: nothing is stored */
     const char *queue;           /* its name in the store */
@@ -244,6 +245,60 @@ void ctl_paint_open(struct ctl_paint *p);
  * written. */
 bool ctl_paint_line(const struct ctl_paint *p, enum ctl_colour colour, const char *line,
                     size_t len);
+
+/* ---- Bytes ----------------------------------------------------------------------------------- */
+
+/* Zero: empty. */
+struct ctl_buffer {
+    char *bytes;
+    size_t len;
+    size_t room;
+    bool failed; /* no memory: what was added last is not there */
+};
+
+/* Make room for @more bytes.  False: no memory. */
+bool ctl_buffer_grow(struct ctl_buffer *b, size_t more);
+void ctl_buffer_add(struct ctl_buffer *b, const void *bytes, size_t len);
+void ctl_buffer_text(struct ctl_buffer *b, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void ctl_buffer_free(struct ctl_buffer *b);
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+/* A string of JSON; or, if it is no text, {"base64":...}. */
+void ctl_dump_bytes(struct ctl_buffer *b, const void *bytes, size_t len);
+/* How many bytes the character at @at has, of @left; 0: it is no UTF-8. */
+size_t ctl_utf8_length(const void *at, size_t left);
+
+/* A string of JSON: bytes that are none are shown as question marks. */
+void ctl_dump_shown(struct ctl_buffer *b, const void *bytes, size_t len);
+/* "2026-12-01T08:00:00.250000000Z", or "never". */
+enum { CTL_DUMP_DATE = 40 };
+const char *ctl_dump_date(char text[CTL_DUMP_DATE], int64_t ns);
+
+/* ---- What is found --------------------------------------------------------------------------- */
+
+/* What a command finds, on standard output: lines for people, or with --json an object each.  What
+ * is of the other form says nothing.  report.c; of the main thread. */
+void ctl_report_begin(bool json);
+bool ctl_report_is_json(void);
+/* A line for people, without its line feed; on a terminal coloured, and whole. */
+void ctl_report_line(enum ctl_colour colour, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* An object: begun, then its names and values, then ended.  A text is bytes of any kind, of which
+ * those that cannot be shown are question marks. */
+void ctl_object_begin(void);
+void ctl_object_text(const char *name, const char *text);
+void ctl_object_bytes(const char *name, const void *bytes, size_t len); /* or base64 */
+void ctl_object_number(const char *name, uint64_t value);
+void ctl_object_flag(const char *name, bool value);
+void ctl_object_time(const char *name, int64_t us); /* since 1970 */
+void ctl_object_end(void);
+/* Something is wrong with what is so named: a "job", a "topic", a "key" ...  The name may be NULL.
+ * Both forms. */
+void ctl_report_wrong(const char *what, const void *name, size_t len, const char *text);
+/* The exit status: @status, or that all could not be written. */
+int ctl_report_end(int status);
 
 /* ---- Counts ---------------------------------------------------------------------------------- */
 

@@ -27,6 +27,7 @@ enum {
     CONTROL,
     ZONE,
     SHARED,
+    JSON,
     HELP
 };
 
@@ -71,6 +72,7 @@ static const struct option work_options[] = {
 };
 
 static const struct option check_options[] = {
+    { "json", no_argument, NULL, JSON },
     { "zone", required_argument, NULL, ZONE },
     { "help", no_argument, NULL, HELP },
     { NULL, 0, NULL, 0 },
@@ -228,6 +230,9 @@ static bool take_option(struct ctl_options *options, int option, const char *val
         return take_topic(value, options);
     case ZONE:
         return read_zone(value, options);
+    case JSON:
+        options->json = true;
+        return true;
     case HELP:
         options->help = true;
         return true;

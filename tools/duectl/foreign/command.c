@@ -23,6 +23,8 @@ static const char usage[] =
     "interrupted:\n"
     "                 put what is missing\n"
     "  --check        only say which lines, or jobs, cannot be read; no store is needed\n"
+    "  --json         each line or job that cannot be put is a line of JSON, and the last has the\n"
+    "                 numbers\n"
     "  --from KIND    read the jobs of delayqueue, asynq or bullmq\n"
     "  --source URL   the Redis where these are\n"
     "  --source-queue NAME   which of their queues; may be given more than once (asynq: all)\n"
@@ -83,11 +85,19 @@ static bool take_prefix(struct ctl_look *look, const char *value)
     return true;
 }
 
+static bool take_json(struct ctl_look *look, const char *value)
+{
+    (void)value;
+    look->json = true;
+    return true;
+}
+
 static int import_go(struct ctl_look *look)
 {
     const struct ctl_from *from = &look->from;
     int status = CTL_USAGE;
 
+    ctl_report_begin(look->json);
     if (from->kind == NULL && (from->url != NULL || from->prefix != NULL || from->queue_count > 0))
         (void)ctl_look_wrong(look, "goes with --from",
                              from->url != NULL      ? "--source"
@@ -102,16 +112,18 @@ static int import_go(struct ctl_look *look)
     else
         status = ctl_foreign_import(look);
     ctl_urls_forget();
-    return status;
+    return ctl_report_end(status);
 }
 
-static const struct ctl_look_option own[] = { { "again", false, take_again, NULL },
-                                              { "check", false, take_check, NULL },
-                                              { "from", true, take_from,
-                                                "delayqueue asynq bullmq" },
-                                              { "source", true, take_source, NULL },
-                                              { "source-queue", true, take_queue, NULL },
-                                              { "source-prefix", true, take_prefix, NULL } };
+static const struct ctl_look_option own[] = {
+    { "again", false, take_again, NULL },
+    { "check", false, take_check, NULL },
+    { "json", false, take_json, NULL },
+    { "from", true, take_from, "delayqueue asynq bullmq" },
+    { "source", true, take_source, NULL },
+    { "source-queue", true, take_queue, NULL },
+    { "source-prefix", true, take_prefix, NULL }
+};
 
 const struct ctl_command ctl_import = {
     "import", usage, CTL_URL_ONLY, own, sizeof own / sizeof own[0], import_go

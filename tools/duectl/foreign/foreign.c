@@ -373,6 +373,19 @@ static int find_queues(struct ctl_foreign *f)
     return ctl_server_status(&f->server);
 }
 
+/* So much of a kind stays behind: jobs, or something of so many jobs. */
+static void say_lost(const char *what, uint64_t count, bool of_jobs)
+{
+    fprintf(stderr,
+            of_jobs ? "duectl: not carried over: %s: of %" PRIu64 " jobs\n"
+                    : "duectl: not carried over: %s: %" PRIu64 "\n",
+            what, count);
+    ctl_object_begin();
+    ctl_object_text("left", what);
+    ctl_object_number(of_jobs ? "of_jobs" : "count", count);
+    ctl_object_end();
+}
+
 /* What stays behind.  0, or 1: somebody has to see to it; or another exit status. */
 static int say_rest(struct ctl_foreign *f)
 {
@@ -394,13 +407,12 @@ static int say_rest(struct ctl_foreign *f)
             }
         }
         if (sum > 0)
-            fprintf(stderr, "duectl: not carried over: %s: %" PRIu64 "\n", rest->what, sum);
+            say_lost(rest->what, sum, false);
         worst = sum > 0 && rest->matters ? CTL_FAULTS : worst;
     }
     for (size_t i = 0; i < CTL_FOREIGN_LOSSES; i++) {
         if (f->losses[i] > 0)
-            fprintf(stderr, "duectl: not carried over: %s: of %" PRIu64 " jobs\n",
-                    f->kind->losses[i], f->losses[i]);
+            say_lost(f->kind->losses[i], f->losses[i], true);
     }
     return worst;
 }

@@ -18,6 +18,7 @@ static const char usage_restore[] =
     "  --queue NAME   which queue (duectl)\n"
     "  --list         list every job: id, due, priority, attempts, failures, bytes, topic, text;\n"
     "                 of the dead: id, died, the same, and why\n"
+    "  --json         a line of JSON for the queue, each topic and the dead; or with --list a job\n"
     "  --help\n"
     "\n"
     "Exit status: 0 shown; 1 there is no such queue, or it cannot be read; 2 wrong usage; 3 no\n"
@@ -38,6 +39,7 @@ static const char usage_verify[] =
     "  --repair       put every job whose record can be read where that says, set aside what\n"
     "                 cannot be read, remove what is left over; only if nobody owns the queue,\n"
     "                 or shares it\n"
+    "  --json         each finding is a line of JSON, and the last has the numbers\n"
     "  --help\n"
     "\n"
     "Exit status: 0 whole, or repaired; 1 something is wrong, or there is no such queue; 2 wrong\n"
@@ -59,6 +61,7 @@ static const char usage_doctor[] =
     "  --store URL    the same as URL\n"
     "  --queue NAME   the queue whose keys must be permitted (duectl)\n"
     "  --assume WHAT  what a server keeps that does not say: none, everysec or always\n"
+    "  --json         a line of JSON each, and the last says how many changes there are to be\n"
     "  --help\n"
     "\n"
     "Exit status: 0 all is well; 1 something is to be changed; 2 wrong usage; 3 no connection.\n";
@@ -79,6 +82,13 @@ static bool take_repair(struct ctl_look *look, const char *value)
     return true;
 }
 
+static bool take_json(struct ctl_look *look, const char *value)
+{
+    (void)value;
+    look->json = true;
+    return true;
+}
+
 static bool take_assume(struct ctl_look *look, const char *value)
 {
     return ctl_durability_read("--assume", value, &look->assume);
@@ -90,34 +100,37 @@ static int restore_go(struct ctl_look *look)
 {
     const char *path = ctl_file_of(look->url);
 
-    return path != NULL ? ctl_file_restore(path, look) : ctl_server_restore(look);
+    ctl_report_begin(look->json);
+    return ctl_report_end(path != NULL ? ctl_file_restore(path, look) : ctl_server_restore(look));
 }
 
 static int verify_go(struct ctl_look *look)
 {
     const char *path = ctl_file_of(look->url);
 
-    return path != NULL ? ctl_file_verify(path, look) : ctl_server_verify(look);
+    ctl_report_begin(look->json);
+    return ctl_report_end(path != NULL ? ctl_file_verify(path, look) : ctl_server_verify(look));
 }
 
 static int doctor_go(struct ctl_look *look)
 {
     const char *path = ctl_file_of(look->url);
 
-    return path != NULL ? ctl_file_doctor(path, look) : ctl_server_doctor(look);
+    ctl_report_begin(look->json);
+    return ctl_report_end(path != NULL ? ctl_file_doctor(path, look) : ctl_server_doctor(look));
 }
 
-static const struct ctl_look_option list[] = { { "list", false, take_list, NULL } };
-static const struct ctl_look_option repair[] = { { "repair", false, take_repair, NULL } };
-static const struct ctl_look_option assume[] = { { "assume", true, take_assume,
-                                                   "none everysec always" } };
+static const struct ctl_look_option of_restore[] = { { "list", false, take_list, NULL },
+                                                     { "json", false, take_json, NULL } };
+static const struct ctl_look_option of_verify[] = { { "repair", false, take_repair, NULL },
+                                                    { "json", false, take_json, NULL } };
+static const struct ctl_look_option of_doctor[] = {
+    { "assume", true, take_assume, "none everysec always" }, { "json", false, take_json, NULL }
+};
 
-const struct ctl_command ctl_restore = {
-    "restore", usage_restore, CTL_URL_ONLY, list, 1, restore_go
-};
-const struct ctl_command ctl_verify = {
-    "verify", usage_verify, CTL_URL_ONLY, repair, 1, verify_go
-};
-const struct ctl_command ctl_doctor = {
-    "doctor", usage_doctor, CTL_URL_ONLY, assume, 1, doctor_go
-};
+const struct ctl_command ctl_restore = { "restore", usage_restore, CTL_URL_ONLY, of_restore,
+                                         2,         restore_go };
+const struct ctl_command ctl_verify = { "verify", usage_verify, CTL_URL_ONLY, of_verify,
+                                        2,        verify_go };
+const struct ctl_command ctl_doctor = { "doctor", usage_doctor, CTL_URL_ONLY, of_doctor,
+                                        2,        doctor_go };

@@ -9,7 +9,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-enum { PINGS = 100 };
+enum { PINGS = 100, TEXT = 1024 };
 #define SLOW_NS DUE_MS(20)
 #define SKEW_NS DUE_MS(100)
 
@@ -18,26 +18,38 @@ struct doctor {
     const char *queue;
     enum due_durability assume;
     redisReply *info;
-    int changes; /* that are to be made */
+    const char *what; /* it was that was looked at last */
+    int changes;      /* that are to be made */
 };
 
-static void say(const char *mark, const char *what, const char *format, va_list args)
+/* Lines that belong to the one before have no name: for people that is a blank. */
+static void say(struct doctor *d, const char *mark, const char *what, const char *format,
+                va_list args)
 {
-    printf("%-7s %-12s ", mark, what);
-    vprintf(format, args);
-    putchar('\n');
+    char text[TEXT];
+
+    vsnprintf(text, sizeof text, format, args);
+    d->what = what[0] != '\0' ? what : d->what;
+    ctl_report_line(mark[0] == 'C' ? CTL_BAD : CTL_PLAIN, "%-7s %-12s %s", mark, what, text);
+    ctl_object_begin();
+    ctl_object_text("check", d->what);
+    ctl_object_text("result", mark[0] == 'C' ? "change" : mark[0] == '\0' ? "note" : "ok");
+    ctl_object_text("text", text);
+    ctl_object_end();
 }
 
-static void fine(const char *what, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void fine(struct doctor *d, const char *what, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 static void change(struct doctor *d, const char *what, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+static void add(struct doctor *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void fine(const char *what, const char *format, ...)
+static void fine(struct doctor *d, const char *what, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    say("ok", what, format, args);
+    say(d, "ok", what, format, args);
     va_end(args);
 }
 
@@ -46,9 +58,19 @@ static void change(struct doctor *d, const char *what, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    say("CHANGE", what, format, args);
+    say(d, "CHANGE", what, format, args);
     va_end(args);
     d->changes++;
+}
+
+/* More of what was said before. */
+static void add(struct doctor *d, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say(d, "", "", format, args);
+    va_end(args);
 }
 
 /* ---- What the server says of itself ---------------------------------------------------------- */
@@ -70,7 +92,7 @@ static void look_at_version(struct doctor *d)
     else if (major < 6 || (major == 6 && minor < 2))
         change(d, "version", "Redis %s: use 6.2 or later, or Valkey 7.2", redis);
     else
-        fine("version", "%s %s", valkey[0] != '\0' ? "Valkey" : "Redis",
+        fine(d, "version", "%s %s", valkey[0] != '\0' ? "Valkey" : "Redis",
              valkey[0] != '\0' ? valkey : redis);
 }
 
@@ -93,7 +115,7 @@ static void judge_assumed(struct doctor *d)
 {
     static const char *const names[] = { "", "none", "everysec", "always" };
 
-    fine("persistence", "unknown, and taken for %s, as --assume says", names[d->assume]);
+    fine(d, "persistence", "unknown, and taken for %s, as --assume says", names[d->assume]);
 }
 
 static void judge_aof(struct doctor *d, const char *sync)
@@ -101,13 +123,14 @@ static void judge_aof(struct doctor *d, const char *sync)
     if (sync[0] == '\0' && d->assume > DUE_DURABLE_NONE)
         judge_assumed(d);
     else if (strcmp(sync, "always") == 0) {
-        fine("persistence", "append-only file, synced before each answer");
-        fine("", "survives: the program killed, the server killed, a power cut");
+        fine(d, "persistence", "append-only file, synced before each answer");
+        fine(d, "", "survives: the program killed, the server killed, a power cut");
     } else if (strcmp(sync, "everysec") == 0) {
-        fine("persistence", "append-only file, synced every second");
-        fine("", "survives: the program killed; the server killed or a power cut may lose the last "
-                 "second or so");
-        fine("", "(appendfsync always would lose nothing)");
+        fine(d, "persistence", "append-only file, synced every second");
+        fine(d, "",
+             "survives: the program killed; the server killed or a power cut may lose the last "
+             "second or so");
+        fine(d, "", "(appendfsync always would lose nothing)");
     } else if (sync[0] == '\0') {
         change(d, "persistence",
                "append-only file, synced nobody knows how: permit config|get, or say --assume");
@@ -136,9 +159,9 @@ static bool look_at_persistence(struct doctor *d)
     } else {
         change(d, "persistence", "%s: set appendonly yes, and appendfsync always (or everysec)",
                save[0] != '\0' ? "a snapshot now and then" : "none");
-        printf("%-7s %-12s survives: the program killed.  The server killed, or a power cut, loses "
-               "%s,\n%-20s unless a program that holds the jobs lives on and puts them again\n",
-               "", "", save[0] != '\0' ? "all since the snapshot" : "everything", "");
+        add(d, "survives: the program killed.  The server killed, or a power cut, loses %s,",
+            save[0] != '\0' ? "all since the snapshot" : "everything");
+        add(d, "unless a program that holds the jobs lives on and puts them again");
     }
     return true;
 }
@@ -157,7 +180,7 @@ static void look_at_memory(struct doctor *d)
     else if (strcmp(policy, "noeviction") != 0)
         change(d, "eviction", "%s may throw jobs away: set maxmemory-policy noeviction", policy);
     else
-        fine("eviction", "noeviction");
+        fine(d, "eviction", "noeviction");
     if (strtoull(most, NULL, 10) > 0) {
         double share = strtod(used, NULL) / strtod(most, NULL) * 100;
 
@@ -165,7 +188,7 @@ static void look_at_memory(struct doctor *d)
             change(d, "memory", "%.0f %% of maxmemory is used: raise it, or new jobs are refused",
                    share);
         else
-            fine("memory", "%.0f %% of maxmemory is used", share);
+            fine(d, "memory", "%.0f %% of maxmemory is used", share);
     }
 }
 
@@ -179,7 +202,7 @@ static void look_at_role(struct doctor *d)
     if (strcmp(role, "slave") == 0)
         change(d, "role", "a replica takes no writes: name its primary");
     else if (role[0] != '\0')
-        fine("role", "primary with %s replicas", replicas);
+        fine(d, "role", "primary with %s replicas", replicas);
 }
 
 /* ---- What is measured ------------------------------------------------------------------------ */
@@ -215,7 +238,7 @@ static bool look_at_latency(struct doctor *d)
     if (ns[PINGS / 2] > SLOW_NS)
         change(d, "latency", "%s (median of %d PINGs): nearer would be better", shown, PINGS);
     else
-        fine("latency", "%s (median of %d PINGs, the slowest %s)", shown, PINGS, worst);
+        fine(d, "latency", "%s (median of %d PINGs, the slowest %s)", shown, PINGS, worst);
     return true;
 }
 
@@ -255,7 +278,7 @@ static bool look_at_clock(struct doctor *d)
         if (skew > SKEW_NS + (after - before) / 2)
             change(d, "clock", "%s from ours: set both by NTP; deadlines are kept by ours", shown);
         else
-            fine("clock", "%s from ours", shown);
+            fine(d, "clock", "%s from ours", shown);
     }
     freeReplyObject(answer);
     return true;
@@ -426,7 +449,7 @@ static bool look_at_permissions(struct doctor *d)
     if (needed[0] != '\0')
         change(d, "permissions", "refused on due:{%s}:* :%s", d->queue, needed);
     else
-        fine("permissions", "every command that the library needs%s",
+        fine(d, "permissions", "every command that the library needs%s",
              more > 0 ? ", also for a shared queue" : "");
     if (wanted[0] != '\0')
         change(d, "permissions", "refused, and needed by duectl restore and verify:%s", wanted);
@@ -440,7 +463,7 @@ static bool look(struct doctor *d)
     d->info = CTL_ASK(&d->server, "INFO");
     if (d->info == NULL)
         return false;
-    fine("connection", "%s", d->server.where);
+    fine(d, "connection", "%s", d->server.where);
     look_at_version(d);
     if (!look_at_persistence(d))
         return false;
@@ -463,9 +486,10 @@ int ctl_server_doctor(const struct ctl_look *what)
     answered = look(&d);
     freeReplyObject(d.info);
     ctl_server_close(&d.server);
-    if (fflush(stdout) != 0)
-        return CTL_BROKEN;
     if (!answered)
         return CTL_BROKEN;
+    ctl_object_begin();
+    ctl_object_number("changes", (uint64_t)d.changes);
+    ctl_object_end();
     return d.changes > 0 ? CTL_FAULTS : CTL_FINE;
 }

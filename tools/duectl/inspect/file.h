@@ -16,7 +16,8 @@ int64_t ctl_file_number(sqlite3 *db, const char *query);
 /* While SQLite is at work say so on a terminal, after a second: ctl_progress().  @doing stays. */
 void ctl_file_watch(sqlite3 *db, const char *doing);
 
-/* The first column of each row, a line each, behind @label.  False: that cannot be read. */
-bool ctl_file_print(sqlite3 *db, const char *label, const char *query);
+/* The first column of each row, as it can be shown, for @say.  False: that cannot be read. */
+bool ctl_file_texts(sqlite3 *db, const char *query, void (*say)(void *ctx, const char *text),
+                    void *ctx);
 
 #endif

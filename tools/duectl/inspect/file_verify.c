@@ -259,6 +259,12 @@ static bool is_sound(sqlite3 *db)
                                " FROM pragma_integrity_check") == 1;
 }
 
+static void say_page(void *ctx, const char *text)
+{
+    (void)ctx;
+    ctl_report_wrong("page", NULL, 0, text);
+}
+
 /* Indexes can be made anew from their tables; pages cannot. */
 static void look_at_pages(struct check *c)
 {
@@ -266,36 +272,64 @@ static void look_at_pages(struct check *c)
     ctl_progress_end();
     if (!c->pages)
         return;
-    (void)ctl_file_print(c->db, "WRONG   ", "PRAGMA integrity_check(20)");
+    (void)ctl_file_texts(c->db, "PRAGMA integrity_check(20)", say_page, NULL);
     if (!c->repair || sqlite3_exec(c->db, "REINDEX", NULL, NULL, NULL) != SQLITE_OK)
         return;
     c->pages = !is_sound(c->db);
     if (!c->pages)
-        puts("made anew: the indexes");
+        ctl_report_line(CTL_NOTABLE, "made anew: the indexes");
 }
 
-/* Print what was found: how much of it is left. */
+/* How many of a kind. */
+static void say_found(const struct check *c, int kind)
+{
+    ctl_report_line(CTL_BAD, "wrong   %" PRIu64 " %s", c->found[kind], texts[kind]);
+    ctl_object_begin();
+    ctl_object_text("wrong", kind < NOBODYS_KEY ? "jobs" : "keys");
+    ctl_object_number("count", c->found[kind]);
+    ctl_object_text("text", texts[kind]);
+    ctl_object_end();
+}
+
+static void tell_numbers(const struct check *c, uint64_t wrong, uint64_t left, bool readable)
+{
+    ctl_object_begin();
+    ctl_object_flag("whole", left == 0 && readable && !c->pages);
+    ctl_object_number("records", c->looked_at);
+    ctl_object_number("wrong", wrong);
+    ctl_object_number("repaired", c->repair ? wrong - left : 0);
+    ctl_object_flag("pages", !c->pages);
+    ctl_object_flag("readable", readable);
+    ctl_object_end();
+}
+
+/* Say what was found: how much of it is left. */
 static uint64_t tell(const struct check *c, bool readable)
 {
-    uint64_t left = 0;
     uint64_t wrong = 0;
+    char text[200];
 
     for (int i = DAMAGED; i < WRONGS; i++) {
         if (c->found[i] > 0)
-            printf("WRONG   %" PRIu64 " %s\n", c->found[i], texts[i]);
+            say_found(c, i);
         wrong += c->found[i];
     }
-    left = c->repair && readable ? c->found[NEWER] : wrong;
+    uint64_t left = c->repair && readable ? c->found[NEWER] : wrong;
     if (wrong > 0 && c->repair)
-        printf("%" PRIu64 " wrong, %" PRIu64 " repaired\n", wrong, wrong - left);
-    if (!readable)
-        printf("WRONG   not all of it can be read: %s\n", sqlite3_errmsg(c->db));
+        ctl_report_line(left > 0 ? CTL_BAD : CTL_NOTABLE, "%" PRIu64 " wrong, %" PRIu64 " repaired",
+                        wrong, wrong - left);
+    if (!readable) {
+        snprintf(text, sizeof text, "not all of it can be read: %.120s", sqlite3_errmsg(c->db));
+        ctl_report_wrong("file", NULL, 0, text);
+    }
     if (c->pages || !readable)
-        puts("pages of the file are damaged: docs/sqlite-layout.md says what to do");
+        ctl_report_line(CTL_BAD,
+                        "pages of the file are damaged: docs/sqlite-layout.md says what to do");
     else if (wrong == 0)
-        puts("whole");
+        ctl_report_line(CTL_PLAIN, "whole");
     else if (!c->repair)
-        puts("not whole: --repair sets right what it can");
+        ctl_report_line(CTL_BAD, "not whole: --repair sets right what it can");
+    tell_numbers(c, wrong, left, readable);
     return left + c->pages + !readable;
 }
 
@@ -400,7 +434,7 @@ int ctl_file_verify(const char *path, const struct ctl_look *look)
     if (store != NULL)
         (void)store->verbs->close(store, clock_ns(CLOCK_MONOTONIC) + OPEN_NS);
     ctl_store_free(store);
-    return fflush(stdout) != 0 ? CTL_BROKEN : status;
+    return status;
 }
 
 #else

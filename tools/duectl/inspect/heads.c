@@ -103,20 +103,16 @@ static int64_t wanted(redisReply *const *answers)
 /* Whoever `o` lacks comes behind all others; what it has too many of is passed over. */
 static void judge_ranks(struct heads *h, struct ctl_text topic, redisReply *const *answers)
 {
-    char shown[CTL_SHOWN];
-
     if (!h->by_rank || answers[5]->type != REDIS_REPLY_INTEGER ||
         (answers[6]->type == REDIS_REPLY_INTEGER && answers[5]->integer == answers[6]->integer))
         return;
     h->wrong++;
-    printf("wrong   topic %s has other jobs by priority than it has\n",
-           topic.len == 0 ? "-" : ctl_shown(shown, topic.at, topic.len));
+    ctl_report_wrong("topic", topic.at, topic.len, "has other jobs by priority than it has");
 }
 
 static bool look_at_topic(struct heads *h, struct ctl_text topic)
 {
     redisReply *got[LOOK + 2];
-    char shown[CTL_SHOWN];
 
     ask_about(h, topic);
     if (!ctl_server_go(h->server, LOOK + 2, got))
@@ -130,9 +126,9 @@ static bool look_at_topic(struct heads *h, struct ctl_text topic)
 
         if (next != INT64_MAX && (!has || ctl_score_read(all->element[3]) > next)) {
             h->wrong++;
-            printf("wrong   topic %s has %s head: nobody is woken for its jobs\n",
-                   topic.len == 0 ? "-" : ctl_shown(shown, topic.at, topic.len),
-                   has ? "a late" : "no");
+            ctl_report_wrong("topic", topic.at, topic.len,
+                             has ? "has a late head: nobody is woken for its jobs"
+                                 : "has no head: nobody is woken for its jobs");
         }
     }
     ctl_answers_free(LOOK + 2, got);
@@ -169,6 +165,7 @@ static bool look_at_job(struct heads *h, const redisReply *id)
     redisReply *got[4];
     char key[160];
     char text[DUE_ID_TEXT];
+    char why[48];
     due_id of = { { 0 } };
 
     due__link_words(h->server->link, 1, (const char *const[]){ "MULTI" });
@@ -182,8 +179,10 @@ static bool look_at_job(struct heads *h, const redisReply *id)
     if (id->len == DUE_STORE_ID_BYTES)
         memcpy(of.byte, id->str, DUE_STORE_ID_BYTES);
     if (fine && all->element[0]->integer == 1 && all->element[1]->integer == 0 &&
-        ++h->wrong <= SHOWN_MAX)
-        printf("wrong   %s  stands in %s without a job\n", due_id_format(of, text), h->hash);
+        (++h->wrong <= SHOWN_MAX || ctl_report_is_json())) {
+        snprintf(why, sizeof why, "stands in %s without a job", h->hash);
+        ctl_report_wrong("job", due_id_format(of, text), DUE_ID_TEXT - 1, why);
+    }
     ctl_answers_free(4, got);
     return fine;
 }

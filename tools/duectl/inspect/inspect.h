@@ -180,6 +180,18 @@ const char *ctl_date_show(char text[CTL_WHEN], int64_t us);
 /* A line of `restore --list`; @at_us: when it is due, or has died. */
 void ctl_restore_line(int64_t at_us, const due_record *record);
 
+/* What `restore` says of a topic, or (@name NULL) of the dead. */
+struct ctl_sum {
+    uint64_t jobs;
+    uint64_t leased;
+    uint64_t tried; /* jobs that were handed out before */
+    uint64_t most;  /* times that one of them was */
+    uint64_t unreadable;
+    int64_t first_us, last_us; /* when they are due, or have died */
+};
+void ctl_restore_heading(void);
+void ctl_restore_sum(const void *name, size_t len, const struct ctl_sum *sum);
+
 /* ---- Processes ------------------------------------------------------------------------------- */
 
 /* One who has a queue open. */
@@ -197,6 +209,10 @@ struct ctl_process {
 typedef bool ctl_process_visit(void *ctx, const struct ctl_process *process);
 int ctl_processes(const struct ctl_look *look, ctl_process_visit *visit, void *ctx);
 int ctl_server_processes(const struct ctl_look *look, ctl_process_visit *visit, void *ctx);
+int ctl_file_processes(const char *path, ctl_process_visit *visit, void *ctx);
+/* Is it a store of which a process can be turned out at all?  0, or an exit status: said why not.
+ * Then: */
+int ctl_evict_can(const struct ctl_look *look);
 /* Turn those out whose numbers these are.  @done is told of each: 0, or DUE_ENOENT. */
 typedef void ctl_evict_done(void *ctx, const char *number, int rc);
 int ctl_evict_all(const struct ctl_look *look, ctl_evict_done *done, void *ctx);

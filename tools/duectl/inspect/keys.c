@@ -30,27 +30,12 @@ void ctl_keys_make(struct ctl_keys *k, const char *queue)
 
 /* ---- The head -------------------------------------------------------------------------------- */
 
-static void say_owner(const redisReply *owner, const redisReply *left, const redisReply *people,
-                      const char *mode)
+/* Who owns it, for people, into @head->owner. */
+static void show_owner(struct ctl_head *head, const redisReply *owner, const redisReply *left)
 {
     char shown[160];
     const char *life;
 
-    if (strcmp(mode, "owning") == 0 || strcmp(mode, "sharing") == 0)
-        printf("mode    %s, and that %s\n",
-               mode[0] == 'o' ? "shared before, becomes owned" : "owned before, becomes shared",
-               due__reply_is_text(owner) ? "is under way"
-                                         : "was interrupted: the next opening goes on with it");
-    if (strcmp(mode, "shared") == 0) {
-        printf("owner   none, it is shared: %s; %lld processes were seen within a day\n",
-               due__reply_is_text(owner) ? "processes have it open" : "nobody has it open",
-               people->integer);
-        return;
-    }
-    if (!due__reply_is_text(owner)) {
-        printf("owner   none\n");
-        return;
-    }
     due__owner_show(owner->str, shown, sizeof shown);
     switch (due__owner_life(owner->str)) {
     case DUE__OWNER_LIVES:
@@ -62,8 +47,31 @@ static void say_owner(const redisReply *owner, const redisReply *left, const red
     default:
         life = "";
     }
-    printf("owner   %s%s; its lease ends in %.1f s\n", shown, life,
-           left->type == REDIS_REPLY_INTEGER ? (double)left->integer / 1000 : 0.0);
+    snprintf(head->owner, sizeof head->owner, "%s%s; its lease ends in %.1f s", shown, life,
+             left->type == REDIS_REPLY_INTEGER ? (double)left->integer / 1000 : 0.0);
+}
+
+static void say_owner(struct ctl_head *head, const redisReply *owner, const redisReply *left,
+                      const redisReply *people, const char *mode)
+{
+    if (strcmp(mode, "owning") == 0 || strcmp(mode, "sharing") == 0)
+        ctl_report_line(
+            CTL_NOTABLE, "mode    %s, and that %s",
+            mode[0] == 'o' ? "shared before, becomes owned" : "owned before, becomes shared",
+            due__reply_is_text(owner) ? "is under way"
+                                      : "was interrupted: the next opening goes on with it");
+    head->owner[0] = '\0';
+    if (strcmp(mode, "shared") == 0) {
+        head->processes = (uint64_t)people->integer;
+        ctl_report_line(CTL_PLAIN,
+                        "owner   none, it is shared: %s; %lld processes were seen within a day",
+                        due__reply_is_text(owner) ? "processes have it open" : "nobody has it open",
+                        people->integer);
+        return;
+    }
+    if (due__reply_is_text(owner))
+        show_owner(head, owner, left);
+    ctl_report_line(CTL_PLAIN, "owner   %s", head->owner[0] == '\0' ? "none" : head->owner);
 }
 
 /* The value of a field of meta, or "". */
@@ -150,10 +158,10 @@ int ctl_head_read(struct ctl_server *s, const struct ctl_keys *k, const char *qu
         return CTL_BROKEN;
     status = head_judge(s, queue, a, head);
     if (status == 0) {
-        printf("queue   %s at %s\n", queue, s->where);
-        say_owner(a[1], a[2], a[8], meta_text(a[0], "mode"));
+        ctl_report_line(CTL_PLAIN, "queue   %s at %s", queue, s->where);
+        say_owner(head, a[1], a[2], a[8], meta_text(a[0], "mode"));
         if (head->by_rank && head->shared)
-            printf("order   by priority\n");
+            ctl_report_line(CTL_PLAIN, "order   by priority");
     }
     ctl_answers_free(HEAD, a);
     return status;

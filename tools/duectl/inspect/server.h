@@ -66,13 +66,16 @@ void ctl_keys_make(struct ctl_keys *k, const char *queue);
 /* 0, or an exit status: said that there is no such queue. */
 int ctl_queue_is_there(struct ctl_server *s, const struct ctl_keys *k, const char *queue);
 
-/* Say what stands in the queue's own keys, and whether it can be read.  0, or an exit status. */
+/* Say to people what stands in the queue's own keys, and whether it can be read.  0, or an exit
+ * status. */
 struct ctl_head {
     uint64_t jobs, again, aside, dead, kept;
     bool owned;
-    bool shared;  /* many processes share it, or it is between that and having an owner */
-    bool settled; /* the former */
-    bool by_rank; /* when it is shared, its order is by priority */
+    bool shared;        /* many processes share it, or it is between that and having an owner */
+    bool settled;       /* the former */
+    bool by_rank;       /* when it is shared, its order is by priority */
+    uint64_t processes; /* that were seen within a day, if it is settled */
+    char owner[256];    /* for people; "": none */
 };
 int ctl_head_read(struct ctl_server *s, const struct ctl_keys *k, const char *queue,
                   struct ctl_head *head);

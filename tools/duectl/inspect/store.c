@@ -34,20 +34,25 @@ int ctl_is_shared(const struct ctl_look *look, bool *shared)
     return ctl_file_of(look->url) != NULL ? 0 : ctl_server_is_shared(look, shared);
 }
 
-static int refuse_file(void)
-{
-    fputs("duectl: a file is not shared: it belongs to one process at a time\n", stderr);
-    return CTL_FAULTS;
-}
-
 int ctl_processes(const struct ctl_look *look, ctl_process_visit *visit, void *ctx)
 {
-    return ctl_file_of(look->url) != NULL ? refuse_file() : ctl_server_processes(look, visit, ctx);
+    const char *path = ctl_file_of(look->url);
+
+    return path != NULL ? ctl_file_processes(path, visit, ctx)
+                        : ctl_server_processes(look, visit, ctx);
+}
+
+int ctl_evict_can(const struct ctl_look *look)
+{
+    if (ctl_file_of(look->url) == NULL)
+        return 0;
+    fputs("duectl: a file belongs to one process at a time: stop that one\n", stderr);
+    return CTL_FAULTS;
 }
 
 int ctl_evict_all(const struct ctl_look *look, ctl_evict_done *done, void *ctx)
 {
-    return ctl_file_of(look->url) != NULL ? refuse_file() : ctl_server_evict(look, done, ctx);
+    return ctl_server_evict(look, done, ctx);
 }
 
 int ctl_held_back(const struct ctl_look *look, ctl_held_back_visit *visit, void *ctx)

@@ -216,7 +216,6 @@ static bool mend(const struct look *l, const struct ctl_key *key, const struct s
 /* In a queue in use it may have come to another job since. */
 static bool look_at(const struct look *l, const struct ctl_key *key)
 {
-    char shown[CTL_SHOWN];
     struct sight sight;
     const char *what;
     due_id id = key->id;
@@ -231,8 +230,8 @@ static bool look_at(const struct look *l, const struct ctl_key *key)
     }
     if (what == NULL)
         return true;
-    if (l->unique->wrong++ < SHOWN_MAX)
-        printf("wrong   key %s  %s\n", ctl_shown(shown, key->at, key->len), what);
+    if (l->unique->wrong++ < SHOWN_MAX || ctl_report_is_json())
+        ctl_report_wrong("key", key->at, key->len, what);
     return mend(l, key, &sight);
 }
 

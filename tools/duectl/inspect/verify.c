@@ -314,12 +314,11 @@ static void tell(struct verify *v, const struct ctl_finding *f)
     };
     char id[DUE_ID_TEXT];
 
-    ctl_progress_end();
     v->found[f->wrong]++;
-    if (++v->wrong <= SHOWN_MAX)
-        printf("wrong   %s  %s\n", due_id_format(f->id, id), texts[f->wrong]);
+    if (++v->wrong <= SHOWN_MAX || ctl_report_is_json())
+        ctl_report_wrong("job", due_id_format(f->id, id), DUE_ID_TEXT - 1, texts[f->wrong]);
     else if (v->wrong == SHOWN_MAX + 1)
-        printf("wrong   and more\n");
+        ctl_report_line(CTL_BAD, "wrong   and more");
 }
 
 /* It stands nowhere, but its topic may be new since the topics were read: then one look there, and
@@ -419,12 +418,10 @@ static bool look_at_suspects(struct verify *v)
 /* A topic that is not entered is wrong; one that is not used only takes room. */
 static bool look_at_topics(struct verify *v)
 {
-    char shown[CTL_SHOWN];
-
     for (size_t i = v->entered; i < v->topics.n; i++) {
         v->wrong++;
-        printf("wrong   topic %s is not entered in topics: its jobs would not be found\n",
-               ctl_shown(shown, v->topics.text[i].at, v->topics.text[i].len));
+        ctl_report_wrong("topic", v->topics.text[i].at, v->topics.text[i].len,
+                         "is not entered in topics: its jobs would not be found");
         if (v->repair != NULL && !ctl_repair_topic(v->repair, v->topics.text[i], true))
             return false;
         v->repaired += v->repair != NULL;
@@ -454,6 +451,75 @@ static bool remove_unused(struct verify *v)
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
+static void say_what_is_there(const struct verify *v, const struct ctl_head *head)
+{
+    ctl_report_line(CTL_PLAIN,
+                    "jobs    %zu members of %zu topics, %zu dead, %zu records, %zu with times or "
+                    "counts of their own",
+                    v->members.n - v->dead, v->topics.n, v->dead, v->records.n, v->entries.n);
+    if (v->shared)
+        ctl_report_line(CTL_PLAIN, "out     %zu on a lease", v->out);
+    if (head->aside > 0)
+        ctl_report_line(CTL_NOTABLE,
+                        "aside   %" PRIu64 " damaged records were set aside earlier: HGETALL %s",
+                        head->aside, v->keys.aside);
+}
+
+/* The numbers, as one object. */
+static void tell_numbers(const struct verify *v, const struct ctl_head *head)
+{
+    const struct {
+        const char *name;
+        uint64_t value;
+    } all[] = { { "members", v->members.n - v->dead },
+                { "topics", v->topics.n },
+                { "dead", v->dead },
+                { "records", v->records.n },
+                { "entries", v->entries.n },
+                { "out", v->out },
+                { "aside", head->aside },
+                { "keys", v->unique.held.n },
+                { "kept_keys", v->unique.kept.n },
+                { "lost_keys", v->unique.lost },
+                { "unused_topics", v->unused },
+                { "wrong", v->wrong },
+                { "repaired", v->repaired } };
+
+    ctl_object_begin();
+    ctl_object_flag("whole", v->wrong <= v->repaired);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        ctl_object_number(all[i].name, all[i].value);
+    ctl_object_end();
+}
+
+static void say_end(struct verify *v, const struct ctl_head *head)
+{
+    char text[64];
+
+    if (v->unique.held.n > 0)
+        ctl_report_line(CTL_PLAIN, "keys    %zu, %zu of them kept after their job is gone",
+                        v->unique.held.n, v->unique.kept.n);
+    if (v->unique.lost > 0)
+        ctl_report_line(CTL_PLAIN, "without %" PRIu64 " jobs whose key was taken over",
+                        v->unique.lost);
+    if (v->unused > 0)
+        ctl_report_line(CTL_PLAIN, "unused  %" PRIu64 " topics without a job%s", v->unused,
+                        v->repair != NULL ? ", removed" : "");
+    if (v->strangers > 0) {
+        snprintf(text, sizeof text, "%" PRIu64 " names that are no ids: not touched", v->strangers);
+        ctl_report_wrong("names", NULL, 0, text);
+    }
+    v->wrong += v->strangers;
+    if (v->wrong == 0)
+        ctl_report_line(CTL_PLAIN, "whole");
+    else if (v->repair != NULL)
+        ctl_report_line(v->wrong > v->repaired ? CTL_BAD : CTL_NOTABLE,
+                        "%" PRIu64 " wrong, %" PRIu64 " repaired", v->wrong, v->repaired);
+    else
+        ctl_report_line(CTL_BAD, "%" PRIu64 " wrong; --repair sets right what it can", v->wrong);
+    tell_numbers(v, head);
+}
+
 static int verify(struct verify *v, const struct ctl_head *head)
 {
     v->expected = head->jobs;
@@ -461,36 +527,13 @@ static int verify(struct verify *v, const struct ctl_head *head)
     ctl_progress_end();
     if (!read)
         return ctl_server_status(&v->server);
-    printf("jobs    %zu members of %zu topics, %zu dead, %zu records, %zu with times or counts of "
-           "their own\n",
-           v->members.n - v->dead, v->topics.n, v->dead, v->records.n, v->entries.n);
-    if (v->shared)
-        printf("out     %zu on a lease\n", v->out);
-    if (head->aside > 0)
-        printf("aside   %" PRIu64 " damaged records were set aside earlier: HGETALL %s\n",
-               head->aside, v->keys.aside);
+    say_what_is_there(v, head);
     if (!look_at_suspects(v) || !look_at_topics(v) || !remove_unused(v) ||
         !ctl_unique_check(&v->unique, &v->server, &v->keys, v->repair))
         return ctl_server_status(&v->server);
     v->wrong += v->unique.wrong;
     v->repaired += v->unique.repaired;
-    if (v->unique.held.n > 0)
-        printf("keys    %zu, %zu of them kept after their job is gone\n", v->unique.held.n,
-               v->unique.kept.n);
-    if (v->unique.lost > 0)
-        printf("without %" PRIu64 " jobs whose key was taken over\n", v->unique.lost);
-    if (v->unused > 0)
-        printf("unused  %" PRIu64 " topics without a job%s\n", v->unused,
-               v->repair != NULL ? ", removed" : "");
-    if (v->strangers > 0)
-        printf("wrong   %" PRIu64 " names that are no ids: not touched\n", v->strangers);
-    v->wrong += v->strangers;
-    if (v->wrong == 0)
-        printf("whole\n");
-    else if (v->repair != NULL)
-        printf("%" PRIu64 " wrong, %" PRIu64 " repaired\n", v->wrong, v->repaired);
-    else
-        printf("%" PRIu64 " wrong; --repair sets right what it can\n", v->wrong);
+    say_end(v, head);
     return v->wrong > v->repaired ? CTL_FAULTS : CTL_FINE;
 }
 
@@ -529,5 +572,5 @@ int ctl_server_verify(const struct ctl_look *look)
     ctl_urls_forget();
     ctl_server_close(&v.server);
     lists_free(&v);
-    return fflush(stdout) != 0 ? CTL_BROKEN : status;
+    return status;
 }

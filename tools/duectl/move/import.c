@@ -56,10 +56,17 @@ struct import {
 static int fault(const struct import *im, size_t at, const char *reason)
 {
     ctl_progress_end();
-    if (im->source != NULL)
+    ctl_object_begin();
+    if (im->source != NULL) {
         fprintf(stderr, "duectl: %s: %s\n", im->source->at, reason);
-    else
+        ctl_object_text("source", im->source->at);
+    } else {
         fprintf(stderr, "-:%" PRIu64 ":%zu: %s\n", im->number, at + 1, reason);
+        ctl_object_number("line", im->number);
+        ctl_object_number("column", at + 1);
+    }
+    ctl_object_text("text", reason);
+    ctl_object_end();
     return CTL_FAULTS;
 }
 
@@ -511,16 +518,23 @@ static void look_at_input(struct import *im)
 
 static void say_end(const struct import *im, int status)
 {
+    bool check = im->look.check;
+    char before[48] = "";
+
     ctl_progress_end();
-    if (status == 0 && im->look.check)
-        printf("fine    %" PRIu64 " jobs, %" PRIu64 " kept keys\n", im->jobs, im->keys);
-    else if (status == 0 && im->before > 0)
-        printf("put     %" PRIu64 " jobs, %" PRIu64 " kept keys; %" PRIu64 " were there\n",
-               im->jobs - im->before, im->keys, im->before);
-    else if (status == 0)
-        printf("put     %" PRIu64 " jobs, %" PRIu64 " kept keys\n", im->jobs, im->keys);
-    else if (im->hold.store != NULL && im->batch > 0)
+    if (status != 0 && im->hold.store != NULL && im->batch > 0)
         fprintf(stderr, "duectl: the import is not complete: --again goes on with it\n");
+    if (im->before > 0)
+        snprintf(before, sizeof before, "; %" PRIu64 " were there", im->before);
+    if (status == 0)
+        ctl_report_line(CTL_PLAIN, "%s %" PRIu64 " jobs, %" PRIu64 " kept keys%s",
+                        check ? "fine   " : "put    ", im->jobs - im->before, im->keys, before);
+    ctl_object_begin();
+    ctl_object_flag("complete", status == 0);
+    ctl_object_number("jobs", im->jobs - im->before);
+    ctl_object_number("kept_keys", im->keys);
+    ctl_object_number("before", im->before);
+    ctl_object_end();
 }
 
 int ctl_import_lines(const struct ctl_look *look, struct ctl_source *source)
@@ -548,5 +562,5 @@ int ctl_import_lines(const struct ctl_look *look, struct ctl_source *source)
     ctl_filter_close(&im.filter);
     ctl_buffer_free(&im.input);
     ctl_buffer_free(&im.text);
-    return fflush(stdout) != 0 ? CTL_BROKEN : status;
+    return status;
 }

@@ -1,6 +1,5 @@
 /* move.h - jobs out of a store and into one, as lines of JSON: docs/export.md.
  *
- *   buffer.c      bytes that grow
  *   dump_write.c  a job, or a kept key, as a line
  *   json.c        what stands in a line, piece by piece
  *   dump_read.c   a line as a job, or a kept key
@@ -20,23 +19,6 @@
 
 #define CTL_DUMP_VERSION 1
 
-/* ---- Bytes ----------------------------------------------------------------------------------- */
-
-/* Zero: empty. */
-struct ctl_buffer {
-    char *bytes;
-    size_t len;
-    size_t room;
-    bool failed; /* no memory: what was added last is not there */
-};
-
-/* Make room for @more bytes.  False: no memory. */
-bool ctl_buffer_grow(struct ctl_buffer *b, size_t more);
-void ctl_buffer_add(struct ctl_buffer *b, const void *bytes, size_t len);
-void ctl_buffer_text(struct ctl_buffer *b, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-void ctl_buffer_free(struct ctl_buffer *b);
-
 /* ---- Lines, written -------------------------------------------------------------------------- */
 
 /* Each is a whole line, with its line feed; all ways to write the same job have the same bytes. */
@@ -47,17 +29,6 @@ void ctl_dump_end(struct ctl_buffer *b, uint64_t jobs, uint64_t keys);
 
 /* A time at which a kept key ends, as a line has it: stores know it in whole microseconds. */
 int64_t ctl_dump_kept(int64_t until_ns);
-
-/* A string of JSON; or, if it is no text, {"base64":...}. */
-void ctl_dump_bytes(struct ctl_buffer *b, const void *bytes, size_t len);
-/* How many bytes the character at @at has, of @left; 0: it is no UTF-8. */
-size_t ctl_utf8_length(const void *at, size_t left);
-
-/* A string of JSON: bytes that are none are shown as question marks. */
-void ctl_dump_shown(struct ctl_buffer *b, const void *bytes, size_t len);
-/* "2026-12-01T08:00:00.250000000Z", or "never". */
-enum { CTL_DUMP_DATE = 40 };
-const char *ctl_dump_date(char text[CTL_DUMP_DATE], int64_t ns);
 
 /* ---- Lines, read ----------------------------------------------------------------------------- */
 

@@ -32,7 +32,16 @@ struct feed {
 static void fault(struct feed *f, uint64_t line, size_t column, const char *reason)
 {
     ctl_tally_add(f->tally, &f->tally->counts.faults, 1);
+    if (f->run == NULL)
+        ctl_progress_end();
     ctl_say(f->screen, "%s:%llu:%zu: %s\n", f->name, (unsigned long long)line, column, reason);
+    if (f->run != NULL)
+        return;
+    ctl_object_begin();
+    ctl_object_number("line", line);
+    ctl_object_number("column", column);
+    ctl_object_text("text", reason);
+    ctl_object_end();
 }
 
 /* The job of a line whose text begins at @from; NULL: no memory. */
@@ -159,6 +168,8 @@ static bool schedule_line(void *ctx, const struct ctl_line *line)
     struct ctl_entry entry;
 
     ctl_tally_add(f->tally, &f->tally->counts.lines, 1);
+    if (f->run == NULL)
+        ctl_progress("check: lines", line->number, 0);
     if (line->too_long) {
         fault(f, line->number, CTL_LINE_MAX + 1, "the line is longer than 1048576 bytes");
         return true;
@@ -287,13 +298,20 @@ int ctl_check(const struct ctl_options *options)
 
     if (!ctl_input_open(&in, options->file))
         return CTL_USAGE;
+    ctl_report_begin(options->json);
     ctl_screen_open(&screen, false, false);
     ctl_tally_open(&tally);
     f.name = in.name;
     (void)feed(&f, &in, -1, false);
     ctl_input_close(&in);
+    ctl_progress_end();
     ctl_say(&screen, "%s: %llu lines, %llu jobs, %llu cannot be read\n", f.name,
             (unsigned long long)tally.counts.lines, (unsigned long long)tally.counts.jobs,
             (unsigned long long)tally.counts.faults);
-    return tally.counts.faults > 0 ? CTL_FAULTS : CTL_FINE;
+    ctl_object_begin();
+    ctl_object_number("lines", tally.counts.lines);
+    ctl_object_number("jobs", tally.counts.jobs);
+    ctl_object_number("faults", tally.counts.faults);
+    ctl_object_end();
+    return ctl_report_end(tally.counts.faults > 0 ? CTL_FAULTS : CTL_FINE);
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define COMMON                                                                            \
-    "URL is a Redis; without one it is that of the environment variable DUE_STORE_URL.\n" \
+#define COMMON                                                                          \
+    "URL is a Redis, or the path of a file; without one it is that of DUE_STORE_URL.\n" \
     "\n"
 
 #define OPTIONS                               \
@@ -19,16 +19,15 @@
 static const char usage_ps[] =
     "usage: duectl ps [OPTION]... [URL]\n"
     "\n"
-    "Lists the processes that have a queue on a server open: number, host and process id, since\n"
+    "Lists the processes that have a queue open: number, host and process id, since\n"
     "when, for how long nothing was heard of it, how many jobs it had claimed when it was last "
     "heard\n"
     "of, and whether it waits for jobs.  One that died stays in the list for a day.  Of a queue "
     "that\n"
-    "is not shared it is the owner, which has no number.\n" COMMON
+    "is not shared, as each file, it is the owner, which has no number.\n" COMMON
     "  --json         a line of JSON a process\n" OPTIONS
-    "Exit status: 0 listed; 1 there is no such queue, or it is a file; 2 wrong usage; 3 no "
-    "connection,\n"
-    "or the server refuses.\n";
+    "Exit status: 0 listed, also if there is none; 1 there is no such queue; 2 wrong usage; 3 no\n"
+    "connection, or the server refuses, or there is no such file.\n";
 
 static const char usage_evict[] =
     "usage: duectl evict [OPTION]... [URL] NUMBER...\n"
@@ -39,9 +38,9 @@ static const char usage_evict[] =
     "again\n"
     "when their leases end.  It asks before that.\n" COMMON "  --yes          do not ask\n"
     "  --json         what became of each, a line of JSON a process\n" OPTIONS
-    "Exit status: 0 all of them; 1 not all, or there is no such queue, or it is not shared; 2 "
-    "wrong\n"
-    "usage; 3 no connection, or the server refuses.\n";
+    "Exit status: 0 all of them; 1 not all, or there is no such queue, or it is not shared, as no "
+    "file\n"
+    "is; 2 wrong usage; 3 no connection, or the server refuses.\n";
 
 /* ---- ps -------------------------------------------------------------------------------------- */
 
@@ -164,7 +163,9 @@ static int evict_go(struct ctl_look *look)
         (void)ctl_look_wrong(look, "which process? duectl ps has the numbers", "no number");
         return CTL_USAGE;
     }
-    int status = agree(look);
+    int status = ctl_evict_can(look);
+    if (status == 0)
+        status = agree(look);
     if (status != 0)
         return status;
     status = ctl_evict_all(look, tell_evicted, &answers);

@@ -1,5 +1,5 @@
 /* buffer.c - bytes that grow. */
-#include "move/move.h"
+#include "base/base.h"
 
 #include <stdarg.h>
 #include <stdio.h>
