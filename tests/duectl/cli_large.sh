@@ -1,6 +1,6 @@
 #!/bin/sh
-# A job that takes longer to come from the server than a call waits for it is cancelled and moved all
-# the same, as long as it comes; a server that has stopped is not waited for.
+# A job that takes longer to come from the server than a call waits for it is cancelled and moved
+# all the same, as long as it comes.
 . "$(dirname "$0")/cli_lib"
 serve
 cd "$dir" || exit 1

@@ -1,5 +1,5 @@
-"""slow_server SERVER PATH RATE - a way to the server's UNIX socket, at PATH, by which so many bytes a
-second come back at most."""
+"""slow_server SERVER PATH RATE - a way to the server's UNIX socket, at PATH, by which so many bytes
+a second come back at most."""
 import os
 import socket
 import sys

@@ -24,7 +24,9 @@ due_store *ctl_store_of(const struct ctl_look *look, bool must_exist, int *statu
 
 int ctl_unopened(const struct ctl_look *look, int rc)
 {
-    return rc == DUE_ENOTSUP && ctl_file_of(look->url) != NULL ? CTL_FAULTS : CTL_BROKEN;
+    bool none = rc == DUE_ENOTSUP && ctl_file_of(look->url) != NULL && !look->shared;
+
+    return none ? CTL_FAULTS : CTL_BROKEN;
 }
 
 /* A file belongs to one process at a time. */

@@ -98,8 +98,8 @@ static bool moves(struct ctl_access *a)
 typedef int change_one(struct ctl_access *a, due_id id);
 
 /* A call waits for the store for some seconds, and a job of some hundred MB takes longer to come or
- * go: as long as it does, it is asked again.  Whoever is in doubt and does not find the job then has
- * changed it.  @rc is the first answer. */
+ * go: as long as it does, it is asked again.  Whoever is in doubt and does not find the job then
+ * has changed it.  @rc is the first answer. */
 static int see_through(struct ctl_access *a, due_id id, int rc, change_one *change)
 {
     bool doubt = false;
