@@ -1,4 +1,4 @@
-# What `cmake --install` puts where: headers, libraries, due.pc and those of the stores,
+# What `cmake --install` puts where: headers, libraries, due.pc and its kin,
 # find_package(due), duectl, manual pages and documents.  Components are named as the packages of
 # Debian that tools/packages makes of them; what names none is the developer's.
 include(CMakePackageConfigHelpers)
@@ -15,8 +15,8 @@ foreach(store redis sqlite)
     endif()
 endforeach()
 
-set(headers base.h cron.h due.h job.h loop.h loop_glib.h loop_libev.h loop_libevent.h loop_libuv.h
-    loop_systemd.h figures.h metrics.h options.h signals.h store.h store_shared.h
+set(headers base.h control.h cron.h due.h job.h loop.h loop_glib.h loop_libev.h loop_libevent.h
+    loop_libuv.h loop_systemd.h figures.h metrics.h options.h signals.h store.h store_shared.h
     workers.h)
 foreach(store IN LISTS stores)
     list(APPEND headers ${store}.h)
@@ -37,13 +37,13 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/examples" 
 
 set(libraries)
 if(DUE_SHARED)
-    list(APPEND libraries due)
+    list(APPEND libraries due due_control)
     foreach(store IN LISTS stores)
         list(APPEND libraries due_${store})
     endforeach()
 endif()
 if(DUE_STATIC)
-    list(APPEND libraries due_static)
+    list(APPEND libraries due_static due_control_static)
     foreach(store IN LISTS stores)
         list(APPEND libraries due_${store}_static)
     endforeach()
@@ -93,7 +93,7 @@ foreach(dir LIBDIR INCLUDEDIR)
     file(RELATIVE_PATH pc_${dir} "${pc_dir}" "${CMAKE_INSTALL_FULL_${dir}}")
     string(REGEX REPLACE "/$" "" pc_${dir} "${pc_${dir}}")
 endforeach()
-set(pcs due)
+set(pcs due due-control)
 foreach(store IN LISTS stores)
     list(APPEND pcs due-${store})
 endforeach()

@@ -21,7 +21,7 @@ add_custom_command(OUTPUT "${PROJECT_BINARY_DIR}/man/made"
         --out "${PROJECT_BINARY_DIR}/man" $<$<BOOL:${DUE_PACKAGES}>:--gzip>
     COMMAND "${CMAKE_COMMAND}" -E touch "${PROJECT_BINARY_DIR}/man/made"
     DEPENDS ${man_headers} "${PROJECT_SOURCE_DIR}/tools/manpages"
-        "${PROJECT_SOURCE_DIR}/docs/duectl.md"
+        "${PROJECT_SOURCE_DIR}/docs/control.md" "${PROJECT_SOURCE_DIR}/docs/duectl.md"
         "${PROJECT_SOURCE_DIR}/docs/schedules.md" "${PROJECT_SOURCE_DIR}/docs/watching.md"
         "${PROJECT_SOURCE_DIR}/examples/hello.c"
         ${man_program}

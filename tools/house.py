@@ -1,4 +1,4 @@
-"""house - the floors of a part of the project (src, persist, tools/duectl), for tools/tidy.
+"""house - the floors of a part of the project (a library, tools/duectl), for tools/tidy.
 
 floors.txt there has a line "floors" with the folders, the lowest first; "." is the top itself.
 Other lines are what is put up with: "include FILE HEADER", "call FILE FUNCTION", "circle SIZE".

@@ -28,8 +28,8 @@ class Libdue(ConanFile):
 
     def export_sources(self):
         for pattern in ("CMakeLists.txt", "LICENSE", "NOTICE", "README.md", "CHANGELOG.md",
-                        "cmake/*", "include/*", "src/*", "persist/*", "docs/*", "examples/*",
-                        "tools/amalgamate", "tools/manpages"):
+                        "cmake/*", "include/*", "src/*", "persist/*", "control/*", "docs/*",
+                        "examples/*", "tools/amalgamate", "tools/manpages"):
             copy(self, pattern, self.tree(), self.export_sources_folder)
 
     def requirements(self):
@@ -61,7 +61,7 @@ class Libdue(ConanFile):
 
     def package_info(self):
         self.cpp_info.set_property("cmake_file_name", "due")
-        for name, wanted in (("due", True), ("redis", self.options.redis),
+        for name, wanted in (("due", True), ("control", True), ("redis", self.options.redis),
                              ("sqlite", self.options.sqlite)):
             if wanted:
                 part = self.cpp_info.components[name]
@@ -69,5 +69,5 @@ class Libdue(ConanFile):
                 part.set_property("cmake_target_name", f"due::{name}")
                 part.set_property("pkg_config_name", part.libs[0])
                 part.system_libs = ["pthread"]
-                part.requires = [] if name == "due" else ["due", {
-                    "redis": "hiredis::hiredis", "sqlite": "sqlite3::sqlite3"}[name]]
+                part.requires = [] if name == "due" else ["due", *{
+                    "redis": ["hiredis::hiredis"], "sqlite": ["sqlite3::sqlite3"]}.get(name, [])]

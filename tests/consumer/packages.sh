@@ -25,7 +25,7 @@ export DUE_PACKAGES_BUILD="$work/build"
     exit 1
 }
 multiarch=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
-names="libdue0 libdue-redis0 libdue-sqlite0 libdue-dev duectl"
+names="libdue0 libdue-control0 libdue-redis0 libdue-sqlite0 libdue-dev duectl"
 mkdir root
 for name in $names; do
     set -- build/debian/"$name"_*.deb
@@ -51,20 +51,21 @@ has()
 }
 
 has libdue0 "lib/$multiarch/libdue\\.so\\.0"
+has libdue-control0 "lib/$multiarch/libdue-control\\.so\\.0"
 has libdue-redis0 "lib/$multiarch/libdue-redis\\.so\\.0"
 has libdue-sqlite0 "lib/$multiarch/libdue-sqlite\\.so\\.0"
 has libdue-dev include/due/due.h "lib/$multiarch/libdue.so" "lib/$multiarch/libdue.a" \
     "lib/$multiarch/pkgconfig/due.pc" share/man/man3/due_enqueue.3.gz share/man/man7/due.7.gz
 has duectl bin/duectl share/man/man1/duectl-run.1.gz
-for store in libdue-redis0 libdue-sqlite0; do
+for store in libdue-control0 libdue-redis0 libdue-sqlite0; do
     grep -q 'libdue0 (= ' $store.depends || fail "$store does not need libdue0"
 done
 grep -q hiredis libdue-redis0.depends || fail "libdue-redis0 does not need hiredis"
 grep -q 'sqlite3-0 (>= 3.37)' libdue-sqlite0.depends || fail "it takes any SQLite"
-for name in libdue0 libdue-redis0 libdue-sqlite0 libhiredis-dev libsqlite3-dev; do
+for name in libdue0 libdue-control0 libdue-redis0 libdue-sqlite0 libhiredis-dev libsqlite3-dev; do
     grep -q "$name" libdue-dev.depends || fail "libdue-dev does not need $name"
 done
-for name in libdue0 libdue-redis0 libdue-sqlite0; do
+for name in libdue0 libdue-control0 libdue-redis0 libdue-sqlite0; do
     dpkg-deb -I build/debian/${name}_*.deb shlibs | grep -q "$name" || fail "$name: no shlibs"
 done
 

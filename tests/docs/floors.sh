@@ -9,7 +9,7 @@ command -v python3 >/dev/null || exit 77
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/house"
-cp -R "$1/tools" "$1/src" "$1/persist" "$1/include" "$work/house"
+cp -R "$1/tools" "$1/src" "$1/persist" "$1/control" "$1/include" "$work/house"
 mkdir "$work/house/docs"
 sed 's/slab/slap/' "$1/docs/floors.svg" >"$work/house/docs/floors.svg"
 if "$work/house/tools/floors" --check 2>"$work/said"; then

@@ -157,6 +157,7 @@ HOW = {
     "duectl work --store jobs.db --control": How(
         (jobs, lambda: command("sendmail", "cat >>sent")), file="mail.sock: ", stays=True),
     "echo '10m to=you' | duectl push --control": How(said=f"^{ID}\n$"),
+    "duectl ls --control": How(said=f"^{ID} +waiting .*to=you"),
     "duectl pause --control": How(),
     "duectl cancel --control": How(said="^cancelled 1$"),
     "duectl export jobs.db": How((jobs,), file="jobs.jsonl: the egg"),

@@ -20,7 +20,7 @@ anchors()
 
 links=$(mktemp) || exit 1
 trap 'rm -f "$links"' EXIT
-for page in *.md docs/*.md docs/moving/*.md persist/*.md; do
+for page in *.md docs/*.md docs/moving/*.md persist/*.md control/*.md; do
     tr '\n' ' ' <"$page" | grep -oE '\]\([^) ]+\)' | sed 's/^](//; s/)$//' | sort -u >"$links"
     while IFS= read -r link; do
         case $link in

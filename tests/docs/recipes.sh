@@ -33,7 +33,7 @@ patterns = [node.value for node in ast.walk(exported)
 for pattern in patterns:
     if not glob.glob(pattern):
         wrong.append(f"conanfile.py: nothing is {pattern}")
-for folder in re.findall(r"add_subdirectory\((src|persist)\)|include\(Due", cmake):
+for folder in re.findall(r"add_subdirectory\((src|persist|control)\)|include\(Due", cmake):
     if folder and f"{folder}/*" not in patterns:
         wrong.append(f"conanfile.py: {folder} is not exported")
 print(*wrong, sep="\n", end="\n" if wrong else "")

@@ -52,7 +52,8 @@ fields()
 
 for pair in due_options:options.h:guide due_spec:job.h:reference due_extra:job.h:reference \
     due_job:job.h:reference due_stats:due.h:reference due_workers_options:workers.h:reference \
-    due_redis_options:redis.h:reference due_sqlite_options:sqlite.h:reference; do
+    due_redis_options:redis.h:reference due_sqlite_options:sqlite.h:reference \
+    due_control_options:control.h:reference; do
     struct=${pair%%:*}
     header=${pair#*:}
     header=${header%:*}
@@ -69,7 +70,8 @@ functions()
     sed -n 's/^ *\(due_[a-z_]*\);$/\1/p' "$@" | sort
 }
 
-functions src/libdue.map persist/libdue-redis.map persist/libdue-sqlite.map >"$work/code"
+functions src/libdue.map persist/libdue-redis.map persist/libdue-sqlite.map \
+    control/libdue-control.map >"$work/code"
 column docs/reference.md Function | sort >"$work/page"
 same functions
 

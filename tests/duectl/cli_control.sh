@@ -110,12 +110,15 @@ for store in a.db "$url"; do
     run 2 pause
     run 3 pause "$store"
     run 2 pause --control c "$store"
-    run 2 pause --control c --queue other
-    run 2 cancel --control c --queue other "$(sed -n 4p ids)"
+    run 1 pause --control c --queue other
+    has err 'no such queue'
+    run 1 cancel --control c --queue other "$(sed -n 4p ids)"
+    run 0 pause --control c --queue duectl
+    run 0 resume --control c --queue duectl
 
     # A second one has its own socket, or none.
     run 3 work --store b.db --control c --exec cat
-    has err '^duectl: --control c: Address already in use$'
+    has err '^duectl: --control c: Address already in use; another'
     run 3 work --store b.db --control no/such/c --exec cat
     run 3 work --store b.db --control "$(printf '%0200d' 1)" --exec cat
     run 2 run --control c /dev/null

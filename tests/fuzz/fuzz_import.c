@@ -8,7 +8,7 @@
 #include "move/move.h"
 
 /* What a line says, as `duectl export` writes it. */
-static void write_line(struct ctl_buffer *text, const struct ctl_dump *d)
+static void write_line(struct due__ctl_buffer *text, const struct ctl_dump *d)
 {
     switch (d->kind) {
     case CTL_DUMP_HEAD:
@@ -46,22 +46,22 @@ static void check_job(const struct ctl_dump *d)
 static void take_line(const uint8_t *data, size_t size)
 {
     char *line = malloc(size > 0 ? size : 1);
-    struct ctl_buffer once = { 0 };
-    struct ctl_buffer twice = { 0 };
+    struct due__ctl_buffer once = { 0 };
+    struct due__ctl_buffer twice = { 0 };
     struct ctl_dump d;
 
     if (line == NULL)
         return;
     if (size > 0)
         memcpy(line, data, size);
-    struct ctl_json j = { .line = line, .len = size };
+    struct due__ctl_json j = { .line = line, .len = size };
     bool fine = ctl_dump_read(&d, &j);
     assert(fine == (j.fault == NULL) && j.at <= size);
     if (fine) {
         if (d.kind == CTL_DUMP_JOB)
             check_job(&d);
         write_line(&once, &d);
-        struct ctl_json again = { .line = once.bytes, .len = once.len - 1 };
+        struct due__ctl_json again = { .line = once.bytes, .len = once.len - 1 };
         struct ctl_dump e;
         char *first = malloc(once.len);
         if (first != NULL) {
@@ -73,8 +73,8 @@ static void take_line(const uint8_t *data, size_t size)
         }
         free(first);
     }
-    ctl_buffer_free(&once);
-    ctl_buffer_free(&twice);
+    due__ctl_buffer_free(&once);
+    due__ctl_buffer_free(&twice);
     free(line);
 }
 

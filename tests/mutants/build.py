@@ -13,9 +13,9 @@ import shlex
 import subprocess
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FOLDERS = ("src", "persist")
+FOLDERS = ("src", "persist", "control")
 LIBRARIES = {"src": "src/libdue.so", "redis": "persist/libdue-redis.so",
-             "sqlite": "persist/libdue-sqlite.so"}
+             "sqlite": "persist/libdue-sqlite.so", "control": "control/libdue-control.so"}
 LABELS = ("unit", "model", "liveness", "thread", "store", "redis")  # as they are tried
 # A program once more, in another environment.
 VARIANT = re.compile(
@@ -68,7 +68,8 @@ class Build:
         os.makedirs(log, exist_ok=True)
         with open(os.path.join(log, "mutants.log"), "w", encoding="utf-8") as out:
             files = {VARIANT.sub(r"\1", name) for name in programs}
-            targets = ["--target", "src/all", "persist/all", *sorted(files)] if programs else []
+            targets = ["--target", "src/all", "persist/all", "control/all",
+                       *sorted(files)] if programs else []
             for command in (["cmake", "--preset", "mutants"],
                             ["cmake", "--build", "--preset", "mutants", *targets]):
                 if subprocess.run(command, cwd=self.root, stdout=out, stderr=out,
@@ -118,7 +119,7 @@ class Build:
         file = None
         for line in found.splitlines():
             if not line.startswith(" "):
-                match = re.match(r"(src|persist)/CMakeFiles/\w+\.dir/([\w/]+\.c)\.o:", line)
+                match = re.match(r"(src|persist|control)/CMakeFiles/\w+\.dir/([\w/]+\.c)\.o:", line)
                 file = f"{match[1]}/{match[2]}" if match else None
             elif file is not None:
                 header = os.path.relpath(os.path.join(self.dir, line.strip()), self.root)

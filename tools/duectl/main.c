@@ -50,8 +50,8 @@ static const char usage_run[] =
     "                 unix:///PATH; also as an argument of its own); or as the variable\n"
     "                 DUE_STORE_URL says.  Jobs that are there come out too, each at least once\n"
     "  --queue NAME   the name of the stored queue (duectl)\n"
-    "  --control PATH open a socket by which duectl cancel, kick, reschedule, dead, clear, pause,\n"
-    "                 resume, stats and metrics reach this process\n"
+    "  --control PATH open a socket by which duectl ls, cancel, stats and so on reach this "
+    "process\n"
     "  --ack-lines    say \"ack N\" on standard error when line N is stored\n"
     "  --standby      wait until the present owner of the queue is gone\n"
     "  --require WHAT refuse a server that keeps less than WHAT: none, everysec or always\n"
@@ -82,8 +82,8 @@ static const char usage_work[] =
     "  --topic NAME   only jobs of this topic; may be given more than once\n"
     "  --grace TIME   when stopped, how long running commands may take to end (5s)\n"
     "  --stats        say at the end, on standard error, how many there were\n"
-    "  --control PATH open a socket by which duectl cancel, kick, reschedule, dead, clear, pause,\n"
-    "                 resume, stats and metrics reach this process\n"
+    "  --control PATH open a socket by which duectl ls, cancel, stats and so on reach this "
+    "process\n"
     "  --store URL    the Redis, or the path of a file; or the same as URL, or the variable\n"
     "                 DUE_STORE_URL\n"
     "  --queue NAME   the name of the stored queue (duectl)\n"
@@ -145,6 +145,7 @@ static const struct ctl_listed commands[] = {
     { "cancel", "[OPTION]... [URL] ID...", "take jobs out", NULL, NULL, &ctl_cancel, NULL },
     { "reschedule", "[OPTION]... [URL] ID... TIME", "give jobs another time", NULL, NULL,
       &ctl_reschedule, NULL },
+    { "promote", "[OPTION]... [URL] ID...", "jobs are due now", NULL, NULL, &ctl_promote, NULL },
     { "kick", "[OPTION]... [URL] ID...", "dead jobs are due again", NULL, NULL, &ctl_kick, NULL },
     { "dead ls", "[OPTION]... [URL]", "list the dead, and why they died", NULL, NULL, &ctl_dead_ls,
       NULL },

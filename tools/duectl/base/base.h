@@ -246,32 +246,8 @@ void ctl_paint_open(struct ctl_paint *p);
 bool ctl_paint_line(const struct ctl_paint *p, enum ctl_colour colour, const char *line,
                     size_t len);
 
-/* ---- Bytes ----------------------------------------------------------------------------------- */
+/* ---- Times, written -------------------------------------------------------------------------- */
 
-/* Zero: empty. */
-struct ctl_buffer {
-    char *bytes;
-    size_t len;
-    size_t room;
-    bool failed; /* no memory: what was added last is not there */
-};
-
-/* Make room for @more bytes.  False: no memory. */
-bool ctl_buffer_grow(struct ctl_buffer *b, size_t more);
-void ctl_buffer_add(struct ctl_buffer *b, const void *bytes, size_t len);
-void ctl_buffer_text(struct ctl_buffer *b, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-void ctl_buffer_free(struct ctl_buffer *b);
-
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-/* A string of JSON; or, if it is no text, {"base64":...}. */
-void ctl_dump_bytes(struct ctl_buffer *b, const void *bytes, size_t len);
-/* How many bytes the character at @at has, of @left; 0: it is no UTF-8. */
-size_t ctl_utf8_length(const void *at, size_t left);
-
-/* A string of JSON: bytes that are none are shown as question marks. */
-void ctl_dump_shown(struct ctl_buffer *b, const void *bytes, size_t len);
 /* "2026-12-01T08:00:00.250000000Z", or "never". */
 enum { CTL_DUMP_DATE = 40 };
 const char *ctl_dump_date(char text[CTL_DUMP_DATE], int64_t ns);

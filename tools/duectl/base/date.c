@@ -7,9 +7,12 @@
  * Without a zone it is local time, as the system's rules (TZ) have it.  In a log a date has a time
  * of day, and a blank may stand instead of the T and before the zone.  The common log format has
  * [10/Oct/2000:13:55:36 -0700] instead.  The second 60 is the first of the next minute.
+ *
+ * Written they have nanoseconds, and Z.
  */
 #include "base/base.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -310,4 +313,21 @@ bool ctl_stamp_find(const char *line, size_t len, int64_t *unix_ns)
             return true;
     }
     return false;
+}
+
+/* ---- Written --------------------------------------------------------------------------------- */
+
+const char *ctl_dump_date(char text[CTL_DUMP_DATE], int64_t ns)
+{
+    time_t seconds = (time_t)(ns / DUE_S(1));
+    struct tm date;
+    size_t n;
+
+    if (ns == DUE_FOREVER || gmtime_r(&seconds, &date) == NULL) {
+        memcpy(text, "never", sizeof "never");
+        return text;
+    }
+    n = strftime(text, CTL_DUMP_DATE, "%Y-%m-%dT%H:%M:%S", &date);
+    snprintf(text + n, CTL_DUMP_DATE - n, ".%09dZ", (int)(ns % DUE_S(1)));
+    return text;
 }

@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text/text.h"
+
 enum { PEOPLE_MAX = 2048 }; /* bytes of a line for people */
 
-static struct ctl_buffer line; /* an object under way */
+static struct due__ctl_buffer line; /* an object under way */
 static struct ctl_paint paint;
 static bool json, failed;
 
@@ -51,39 +53,39 @@ void ctl_object_begin(void)
 {
     line.len = 0;
     if (json)
-        ctl_buffer_add(&line, "{", 1);
+        due__ctl_buffer_add(&line, "{", 1);
 }
 
 /* False: nobody wants it. */
 static bool add_name(const char *name)
 {
     if (json)
-        ctl_buffer_text(&line, "%s\"%s\":", line.len > 1 ? "," : "", name);
+        due__ctl_buffer_text(&line, "%s\"%s\":", line.len > 1 ? "," : "", name);
     return json;
 }
 
 void ctl_object_text(const char *name, const char *text)
 {
     if (add_name(name))
-        ctl_dump_shown(&line, text, strlen(text));
+        due__ctl_json_shown(&line, text, strlen(text));
 }
 
 void ctl_object_bytes(const char *name, const void *bytes, size_t len)
 {
     if (add_name(name))
-        ctl_dump_bytes(&line, len > 0 ? bytes : "", len);
+        due__ctl_json_put(&line, len > 0 ? bytes : "", len);
 }
 
 void ctl_object_number(const char *name, uint64_t value)
 {
     if (add_name(name))
-        ctl_buffer_text(&line, "%" PRIu64, value);
+        due__ctl_buffer_text(&line, "%" PRIu64, value);
 }
 
 void ctl_object_flag(const char *name, bool value)
 {
     if (add_name(name))
-        ctl_buffer_text(&line, "%s", value ? "true" : "false");
+        due__ctl_buffer_text(&line, "%s", value ? "true" : "false");
 }
 
 void ctl_object_time(const char *name, int64_t us)
@@ -91,15 +93,16 @@ void ctl_object_time(const char *name, int64_t us)
     char text[CTL_DUMP_DATE];
 
     if (add_name(name))
-        ctl_buffer_text(&line, "\"%s\"",
-                        ctl_dump_date(text, us > DUE_FOREVER / 1000 - 1 ? DUE_FOREVER : us * 1000));
+        due__ctl_buffer_text(
+            &line, "\"%s\"",
+            ctl_dump_date(text, us > DUE_FOREVER / 1000 - 1 ? DUE_FOREVER : us * 1000));
 }
 
 void ctl_object_end(void)
 {
     if (!json)
         return;
-    ctl_buffer_text(&line, "}\n");
+    due__ctl_buffer_text(&line, "}\n");
     ctl_progress_end();
     failed = line.failed || fwrite(line.bytes, 1, line.len, stdout) != line.len || failed;
 }
@@ -127,6 +130,6 @@ void ctl_report_wrong(const char *what, const void *name, size_t len, const char
 
 int ctl_report_end(int status)
 {
-    ctl_buffer_free(&line);
+    due__ctl_buffer_free(&line);
     return fflush(stdout) != 0 || failed ? CTL_BROKEN : status;
 }

@@ -27,19 +27,19 @@ struct ctl_foreign {
     const struct ctl_foreign_kind *kind;
     const struct ctl_from *from;
     struct ctl_server server;
-    redisReply *names;       /* of all queues; NULL: the options have them */
-    struct ctl_text queue;   /* the present one */
-    size_t keys;             /* and which of the kind's forms of keys */
-    struct ctl_buffer key;   /* being made */
-    struct ctl_buffer line;  /* likewise */
-    struct ctl_lines *lines; /* where to */
-    int64_t now_ns;          /* for what has no time */
-    int64_t last_ns;         /* of the job before, in the same list, */
-    int64_t same;            /* and how many before it had it */
-    uint64_t total;          /* jobs that were counted first */
-    uint64_t mixed;          /* of the lengths of all lists */
-    uint64_t given;          /* lines */
-    uint64_t left_out;       /* jobs that could not be carried over: each was said */
+    redisReply *names;           /* of all queues; NULL: the options have them */
+    struct ctl_text queue;       /* the present one */
+    size_t keys;                 /* and which of the kind's forms of keys */
+    struct due__ctl_buffer key;  /* being made */
+    struct due__ctl_buffer line; /* likewise */
+    struct ctl_lines *lines;     /* where to */
+    int64_t now_ns;              /* for what has no time */
+    int64_t last_ns;             /* of the job before, in the same list, */
+    int64_t same;                /* and how many before it had it */
+    uint64_t total;              /* jobs that were counted first */
+    uint64_t mixed;              /* of the lengths of all lists */
+    uint64_t given;              /* lines */
+    uint64_t left_out;           /* jobs that could not be carried over: each was said */
     uint64_t losses[CTL_FOREIGN_LOSSES];
     struct ctl_screen screen;
     int64_t began_ns, shown_ns; /* on the clock of due__mono_ns() */
@@ -53,14 +53,14 @@ void ctl_foreign_key(struct ctl_foreign *f, const char *name, const redisReply *
     const char *prefix = f->from->prefix != NULL ? f->from->prefix : f->kind->prefix;
 
     f->key.len = 0;
-    ctl_buffer_add(&f->key, k->before, strlen(k->before));
-    ctl_buffer_add(&f->key, prefix, strlen(prefix));
-    ctl_buffer_add(&f->key, k->between, strlen(k->between));
-    ctl_buffer_add(&f->key, f->queue.at, f->queue.len);
-    ctl_buffer_add(&f->key, k->behind, strlen(k->behind));
-    ctl_buffer_add(&f->key, name, strlen(name));
+    due__ctl_buffer_add(&f->key, k->before, strlen(k->before));
+    due__ctl_buffer_add(&f->key, prefix, strlen(prefix));
+    due__ctl_buffer_add(&f->key, k->between, strlen(k->between));
+    due__ctl_buffer_add(&f->key, f->queue.at, f->queue.len);
+    due__ctl_buffer_add(&f->key, k->behind, strlen(k->behind));
+    due__ctl_buffer_add(&f->key, name, strlen(name));
     if (id != NULL)
-        ctl_buffer_add(&f->key, id->str, (size_t)id->len);
+        due__ctl_buffer_add(&f->key, id->str, (size_t)id->len);
     due__link_bytes(f->server.link, f->key.bytes, f->key.len);
 }
 
@@ -151,15 +151,15 @@ static int count_all(struct ctl_foreign *f, uint64_t *total, uint64_t *mixed)
 
 static due_id id_of(const struct ctl_foreign *f, const struct ctl_foreign_item *item, int priority)
 {
-    struct ctl_buffer name = { 0 };
+    struct due__ctl_buffer name = { 0 };
     due_id id = { .byte = { [6] = 1 } };
 
-    ctl_buffer_add(&name, f->kind->name, strlen(f->kind->name) + 1);
-    ctl_buffer_add(&name, f->queue.at, f->queue.len);
-    ctl_buffer_add(&name, "", 1);
-    ctl_buffer_add(&name, item->id, item->id_len);
+    due__ctl_buffer_add(&name, f->kind->name, strlen(f->kind->name) + 1);
+    due__ctl_buffer_add(&name, f->queue.at, f->queue.len);
+    due__ctl_buffer_add(&name, "", 1);
+    due__ctl_buffer_add(&name, item->id, item->id_len);
     uint64_t number = ctl_hash(name.bytes, name.len) % NUMBER_MAX + 1;
-    ctl_buffer_free(&name);
+    due__ctl_buffer_free(&name);
     id.byte[0] = (unsigned char)(255 - priority);
     for (int i = 13; i >= 7; i--, number >>= 8)
         id.byte[i] = (unsigned char)number;
@@ -475,7 +475,7 @@ int ctl_foreign_import(const struct ctl_look *look)
         ctl_server_close(&f.server);
     }
     freeReplyObject(f.names);
-    ctl_buffer_free(&f.key);
-    ctl_buffer_free(&f.line);
+    due__ctl_buffer_free(&f.key);
+    due__ctl_buffer_free(&f.line);
     return status;
 }

@@ -11,14 +11,14 @@
 
 enum { DIGITS_MAX = 40 };
 
-static void skip_blanks(struct ctl_json *j)
+static void skip_blanks(struct due__ctl_json *j)
 {
     while (j->at < j->len && j->line[j->at] != '\0' && strchr(" \t\r\n", j->line[j->at]) != NULL)
         j->at++;
 }
 
 /* The string that begins at the present sign. */
-static bool skip_string(struct ctl_json *j)
+static bool skip_string(struct due__ctl_json *j)
 {
     for (j->at++; j->at < j->len && j->line[j->at] != '"'; j->at++) {
         if (j->line[j->at] == '\\')
@@ -31,7 +31,7 @@ static bool skip_string(struct ctl_json *j)
 }
 
 /* A value, up to the comma or bracket behind it. */
-static bool skip_value(struct ctl_json *j)
+static bool skip_value(struct due__ctl_json *j)
 {
     int depth = 0;
     size_t from = j->at;
@@ -58,12 +58,12 @@ static bool skip_value(struct ctl_json *j)
 bool ctl_loose_object(const char *text, size_t len, ctl_loose_visit *visit, void *ctx)
 {
     /* It is only read, though a line that is decoded would be written to. */
-    struct ctl_json j = { .line = (char *)(uintptr_t)text, .len = len };
+    struct due__ctl_json j = { .line = (char *)(uintptr_t)text, .len = len };
 
-    if (!ctl_json_sign(&j, '{'))
+    if (!due__ctl_json_sign(&j, '{'))
         return false;
-    if (ctl_json_is(&j, '}'))
-        return ctl_json_end(&j);
+    if (due__ctl_json_is(&j, '}'))
+        return due__ctl_json_end(&j);
     do {
         struct ctl_loose field = { .len = 0 };
 
@@ -73,7 +73,7 @@ bool ctl_loose_object(const char *text, size_t len, ctl_loose_visit *visit, void
             return false;
         field.name = text + from + 1;
         field.name_len = j.at - from - 2;
-        if (!ctl_json_sign(&j, ':'))
+        if (!due__ctl_json_sign(&j, ':'))
             return false;
         skip_blanks(&j);
         field.text = text + j.at;
@@ -82,8 +82,8 @@ bool ctl_loose_object(const char *text, size_t len, ctl_loose_visit *visit, void
         field.len = (size_t)(text + j.at - field.text);
         field.first = field.text[0];
         visit(ctx, &field);
-    } while (ctl_json_is(&j, ','));
-    return ctl_json_sign(&j, '}') && ctl_json_end(&j);
+    } while (due__ctl_json_is(&j, ','));
+    return due__ctl_json_sign(&j, '}') && due__ctl_json_end(&j);
 }
 
 bool ctl_loose_is(const struct ctl_loose *field, const char *name)

@@ -67,6 +67,7 @@ struct ctl_look {
     const char *state;          /* ls: likewise */
     uint64_t limit;             /* ls */
     const char *control;        /* instead of url: the owner's socket */
+    const char *key;            /* ls: only the job that has this unique key */
     bool shared;                /* push: a queue that is made is one that many share */
     bool ack_lines;             /* push */
     bool yes;                   /* what destroys does not ask */
@@ -144,13 +145,28 @@ bool ctl_look_wrong(const struct ctl_look *look, const char *what, const char *v
 
 /* ---- Jobs ------------------------------------------------------------------------------------ */
 
-/* A record that is shown has as its mark whether its job is on a lease, where the store says so of
- * a shared queue. */
+/* A record that is shown has as its mark what else was seen; NULL: nothing. */
 enum ctl_lease { CTL_LEASE_UNSAID, CTL_LEASED, CTL_NOT_LEASED };
+
+struct ctl_job_mark {
+    enum ctl_lease lease; /* where a shared queue, or an owner, says so */
+    size_t whole;         /* bytes of the payload of which the record has the beginning; 0: all */
+};
 
 static inline enum ctl_lease ctl_lease_of(const due_record *r)
 {
-    return r->mark != NULL ? *(const enum ctl_lease *)r->mark : CTL_LEASE_UNSAID;
+    return r->mark != NULL ? ((const struct ctl_job_mark *)r->mark)->lease : CTL_LEASE_UNSAID;
+}
+
+/* Is the payload cut? */
+static inline bool ctl_is_cut(const due_record *r)
+{
+    return r->mark != NULL && ((const struct ctl_job_mark *)r->mark)->whole > r->len;
+}
+
+static inline size_t ctl_length_of(const due_record *r)
+{
+    return ctl_is_cut(r) ? ((const struct ctl_job_mark *)r->mark)->whole : r->len;
 }
 
 /* Shows each job by topic and time, then the dead; in a queue in use one may be shown twice, or not
@@ -196,7 +212,8 @@ void ctl_restore_sum(const void *name, size_t len, const struct ctl_sum *sum);
 
 /* One who has a queue open. */
 struct ctl_process {
-    uint64_t number; /* 0: it owns the queue alone */
+    uint64_t number;   /* 0: it owns the queue alone, or was asked itself */
+    const char *queue; /* that it was asked for; NULL: that of the options */
     char host[128];
     int64_t pid;
     int64_t started_ns, seen_ns; /* 0: not known */

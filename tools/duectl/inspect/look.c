@@ -120,9 +120,8 @@ static bool take_words(struct ctl_look *look, enum ctl_operands operands, char *
         url = words[0];
     if (!fine)
         return false;
-    if (look->control != NULL && operands != CTL_SEVERAL &&
-        (url != NULL || look->queue != any_queue))
-        return ctl_look_wrong(look, "goes without a URL and without --queue", "--control");
+    if (look->control != NULL && operands != CTL_SEVERAL)
+        return url == NULL || ctl_look_wrong(look, "goes without a URL", "--control");
     if (look->top.figures != NULL || look->top.pid != 0)
         return (url == NULL && look->topic == NULL &&
                 (look->top.figures == NULL || look->top.pid == 0)) ||

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "due/store_shared.h"
+#include "inspect/owner.h"
 
 #define SHARE_NS DUE_S(5)
 
@@ -40,6 +41,8 @@ int ctl_processes(const struct ctl_look *look, ctl_process_visit *visit, void *c
 {
     const char *path = ctl_file_of(look->url);
 
+    if (look->url == NULL)
+        return ctl_owner_queues(look, visit, ctx);
     return path != NULL ? ctl_file_processes(path, visit, ctx)
                         : ctl_server_processes(look, visit, ctx);
 }
@@ -67,6 +70,8 @@ int ctl_held_back(const struct ctl_look *look, ctl_held_back_visit *visit, void 
 
 int ctl_jobs(const struct ctl_look *look, ctl_jobs_visit *visit, void *ctx)
 {
+    if (look->url == NULL)
+        return ctl_owner_jobs(look, visit, ctx);
     const char *path = ctl_file_of(look->url);
 
     return path != NULL ? ctl_file_jobs(path, visit, ctx) : ctl_server_jobs(look, visit, ctx);
@@ -75,6 +80,8 @@ int ctl_jobs(const struct ctl_look *look, ctl_jobs_visit *visit, void *ctx)
 int ctl_jobs_named(const struct ctl_look *look, const due_id *ids, size_t n, ctl_jobs_visit *visit,
                    void *ctx)
 {
+    if (look->url == NULL)
+        return ctl_owner_jobs_named(look, ids, n, visit, ctx);
     const char *path = ctl_file_of(look->url);
 
     return path != NULL ? ctl_file_jobs_named(path, ids, n, visit, ctx)

@@ -19,7 +19,7 @@ uint64_t ctl_hash(const void *bytes, size_t len)
     return hash ^ hash >> 33;
 }
 
-void ctl_digest_add(struct ctl_digest *d, const struct ctl_buffer *line)
+void ctl_digest_add(struct ctl_digest *d, const struct due__ctl_buffer *line)
 {
     uint64_t hash = ctl_hash(line->bytes, line->len);
 

@@ -43,32 +43,33 @@ static const char *const names[FIELDS] = {
 #define BIT(field) (1u << (field))
 
 /* The words that a string may be, from @first on. */
-static bool read_word(struct ctl_json *j, const char *const *words, int first, int n, int *word)
+static bool read_word(struct due__ctl_json *j, const char *const *words, int first, int n,
+                      int *word)
 {
     char *text;
     size_t len;
     size_t from = j->at;
 
-    if (!ctl_json_string(j, &text, &len))
+    if (!due__ctl_json_string(j, &text, &len))
         return false;
     for (*word = first; *word < n; ++*word) {
         if (strlen(words[*word]) == len && memcmp(text, words[*word], len) == 0)
             return true;
     }
     j->at = from;
-    return ctl_json_fault(j, "no such word is known here");
+    return due__ctl_json_fault(j, "no such word is known here");
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
 /* "2026-12-01T08:00:00.25Z", or "never". */
-static bool read_date(struct ctl_json *j, int64_t *ns)
+static bool read_date(struct due__ctl_json *j, int64_t *ns)
 {
     char *text;
     size_t len;
     size_t from = j->at;
 
-    if (!ctl_json_string(j, &text, &len))
+    if (!due__ctl_json_string(j, &text, &len))
         return false;
     struct ctl_cursor c = { .text = text, .len = len };
     *ns = DUE_FOREVER;
@@ -78,16 +79,17 @@ static bool read_date(struct ctl_json *j, int64_t *ns)
         *ns >= 0)
         return true;
     j->at = from;
-    return ctl_json_fault(j, "expected a time such as \"2026-12-01T08:00:00.25Z\", from 1970 on");
+    return due__ctl_json_fault(j,
+                               "expected a time such as \"2026-12-01T08:00:00.25Z\", from 1970 on");
 }
 
-static bool read_id(struct ctl_json *j, due_id *id)
+static bool read_id(struct due__ctl_json *j, due_id *id)
 {
     char text[DUE_ID_TEXT];
     char *at;
     size_t len;
     size_t from = j->at;
-    bool fine = ctl_json_string(j, &at, &len);
+    bool fine = due__ctl_json_string(j, &at, &len);
 
     if (fine && len == DUE_ID_TEXT - 1) {
         memcpy(text, at, len);
@@ -98,28 +100,29 @@ static bool read_id(struct ctl_json *j, due_id *id)
     }
     if (fine)
         j->at = from;
-    return ctl_json_fault(j, "expected the id of a stored job: 32 hexadecimal digits");
+    return due__ctl_json_fault(j, "expected the id of a stored job: 32 hexadecimal digits");
 }
 
 /* Bytes that are pointed to; @least to @most. */
-static bool read_bytes(struct ctl_json *j, size_t least, size_t most, const void **bytes,
+static bool read_bytes(struct due__ctl_json *j, size_t least, size_t most, const void **bytes,
                        size_t *len)
 {
     size_t from = j->at;
     char *at;
 
-    if (!ctl_json_bytes(j, &at, len))
+    if (!due__ctl_json_bytes(j, &at, len))
         return false;
     if (*len < least || *len > most) {
         j->at = from;
-        return ctl_json_fault(j, *len < least ? "it is empty: leave it out" : "it is too long");
+        return due__ctl_json_fault(j,
+                                   *len < least ? "it is empty: leave it out" : "it is too long");
     }
     *bytes = *len > 0 ? at : NULL;
     return true;
 }
 
 /* Bytes that are copied, as a text: @room with its NUL. */
-static bool read_text(struct ctl_json *j, char *text, size_t room)
+static bool read_text(struct due__ctl_json *j, char *text, size_t room)
 {
     const void *bytes = NULL;
     size_t len = 0;
@@ -129,7 +132,7 @@ static bool read_text(struct ctl_json *j, char *text, size_t room)
         return false;
     if (len > 0 && memchr(bytes, '\0', len) != NULL) {
         j->at = from;
-        return ctl_json_fault(j, "a zero byte cannot stand here");
+        return due__ctl_json_fault(j, "a zero byte cannot stand here");
     }
     if (len > 0)
         memcpy(text, bytes, len);
@@ -137,11 +140,11 @@ static bool read_text(struct ctl_json *j, char *text, size_t room)
     return true;
 }
 
-static bool read_count(struct ctl_json *j, uint32_t *count)
+static bool read_count(struct due__ctl_json *j, uint32_t *count)
 {
     int64_t value;
 
-    if (!ctl_json_number(j, UINT32_MAX, &value))
+    if (!due__ctl_json_number(j, UINT32_MAX, &value))
         return false;
     *count = (uint32_t)value;
     return true;
@@ -150,48 +153,48 @@ static bool read_count(struct ctl_json *j, uint32_t *count)
 /* ---- Objects in a line ----------------------------------------------------------------------- */
 
 /* Each field's name is one of @known; none stands twice.  @read reads its value. */
-typedef bool read_field(struct ctl_dump *d, struct ctl_json *j, int field);
+typedef bool read_field(struct ctl_dump *d, struct due__ctl_json *j, int field);
 
-static bool read_object(struct ctl_dump *d, struct ctl_json *j, const char *const *known, int n,
-                        read_field *read, unsigned *had)
+static bool read_object(struct ctl_dump *d, struct due__ctl_json *j, const char *const *known,
+                        int n, read_field *read, unsigned *had)
 {
     *had = 0;
-    if (!ctl_json_sign(j, '{'))
+    if (!due__ctl_json_sign(j, '{'))
         return false;
     do {
         size_t from = j->at;
         int field;
 
-        if (!read_word(j, known, 0, n, &field) || !ctl_json_sign(j, ':'))
+        if (!read_word(j, known, 0, n, &field) || !due__ctl_json_sign(j, ':'))
             return false;
         if (*had & BIT(field)) {
             j->at = from;
-            return ctl_json_fault(j, "it stands twice");
+            return due__ctl_json_fault(j, "it stands twice");
         }
         *had |= BIT(field);
         if (!read(d, j, field))
             return false;
-    } while (ctl_json_is(j, ','));
-    return ctl_json_sign(j, '}');
+    } while (due__ctl_json_is(j, ','));
+    return due__ctl_json_sign(j, '}');
 }
 
 enum { RETRY_KIND, RETRY_ATTEMPTS, RETRY_DELAY, RETRY_CAP, RETRY_RUNGS, RETRY_FIELDS };
 
-static bool read_rungs(struct ctl_json *j, due_retry *r)
+static bool read_rungs(struct due__ctl_json *j, due_retry *r)
 {
-    if (!ctl_json_sign(j, '['))
+    if (!due__ctl_json_sign(j, '['))
         return false;
     do {
         if (r->rungs == DUE_RUNGS_MAX)
-            return ctl_json_fault(j, "a ladder has 1 to 16 delays");
-        if (!ctl_json_number(j, INT64_MAX, &r->rung_ns[r->rungs]))
+            return due__ctl_json_fault(j, "a ladder has 1 to 16 delays");
+        if (!due__ctl_json_number(j, INT64_MAX, &r->rung_ns[r->rungs]))
             return false;
         r->rungs++;
-    } while (ctl_json_is(j, ','));
-    return ctl_json_sign(j, ']');
+    } while (due__ctl_json_is(j, ','));
+    return due__ctl_json_sign(j, ']');
 }
 
-static bool read_retry_field(struct ctl_dump *d, struct ctl_json *j, int field)
+static bool read_retry_field(struct ctl_dump *d, struct due__ctl_json *j, int field)
 {
     static const char *const kinds[] = { "", "fixed", "exponential", "ladder" };
     int kind;
@@ -205,15 +208,15 @@ static bool read_retry_field(struct ctl_dump *d, struct ctl_json *j, int field)
     case RETRY_ATTEMPTS:
         return read_count(j, &d->retry.attempts_max);
     case RETRY_DELAY:
-        return ctl_json_number(j, INT64_MAX, &d->retry.delay_ns);
+        return due__ctl_json_number(j, INT64_MAX, &d->retry.delay_ns);
     case RETRY_CAP:
-        return ctl_json_number(j, INT64_MAX, &d->retry.cap_ns);
+        return due__ctl_json_number(j, INT64_MAX, &d->retry.cap_ns);
     default:
         return read_rungs(j, &d->retry);
     }
 }
 
-static bool read_retry(struct ctl_dump *d, struct ctl_json *j)
+static bool read_retry(struct ctl_dump *d, struct due__ctl_json *j)
 {
     static const char *const known[] = { "kind", "attempts_max", "delay_ns", "cap_ns", "rungs_ns" };
     static const unsigned may[] = { 0, BIT(RETRY_KIND) | BIT(RETRY_ATTEMPTS) | BIT(RETRY_DELAY),
@@ -226,14 +229,14 @@ static bool read_retry(struct ctl_dump *d, struct ctl_json *j)
         return false;
     if (d->retry.kind == DUE_RETRY_INHERIT || (had & ~may[d->retry.kind]) != 0 ||
         (d->retry.kind == DUE_RETRY_LADDER && d->retry.rungs == 0))
-        return ctl_json_fault(j, "a policy needs its kind, and nothing of another");
+        return due__ctl_json_fault(j, "a policy needs its kind, and nothing of another");
     d->record.retry = &d->retry;
     return true;
 }
 
 enum { DEAD_CAUSE, DEAD_AT, DEAD_REASON, DEAD_FIELDS };
 
-static bool read_death_field(struct ctl_dump *d, struct ctl_json *j, int field)
+static bool read_death_field(struct ctl_dump *d, struct due__ctl_json *j, int field)
 {
     static const char *const causes[] = { "", "buried", "attempts", "expired" };
     int cause;
@@ -251,7 +254,7 @@ static bool read_death_field(struct ctl_dump *d, struct ctl_json *j, int field)
     }
 }
 
-static bool read_death(struct ctl_dump *d, struct ctl_json *j)
+static bool read_death(struct ctl_dump *d, struct due__ctl_json *j)
 {
     static const char *const known[] = { "cause", "at", "reason" };
     unsigned had;
@@ -259,14 +262,14 @@ static bool read_death(struct ctl_dump *d, struct ctl_json *j)
     if (!read_object(d, j, known, DEAD_FIELDS, read_death_field, &had))
         return false;
     if (!(had & BIT(DEAD_CAUSE)) || !(had & BIT(DEAD_AT)))
-        return ctl_json_fault(j, "a dead job needs its cause, and when it died");
+        return due__ctl_json_fault(j, "a dead job needs its cause, and when it died");
     d->record.reason = d->reason;
     return true;
 }
 
 /* ---- A line ---------------------------------------------------------------------------------- */
 
-static bool read_rare_field(struct ctl_dump *d, struct ctl_json *j, int field)
+static bool read_rare_field(struct ctl_dump *d, struct due__ctl_json *j, int field)
 {
     static const char *const repeats[] = { "skip", "once", "after" };
     due_record *r = &d->record;
@@ -278,17 +281,17 @@ static bool read_rare_field(struct ctl_dump *d, struct ctl_json *j, int field)
     case KEY:
         return read_bytes(j, 1, DUE_KEY_MAX, &r->key, &r->key_len);
     case KEEP_KEY:
-        return ctl_json_number(j, INT64_MAX, &r->keep_key_ns);
+        return due__ctl_json_number(j, INT64_MAX, &r->keep_key_ns);
     case GROUP:
         return read_bytes(j, 1, DUE_KEY_MAX, &r->group, &r->group_len);
     case RETRY:
         return read_retry(d, j);
     case TTL:
-        return ctl_json_number(j, INT64_MAX, &r->ttl_ns);
+        return due__ctl_json_number(j, INT64_MAX, &r->ttl_ns);
     case EXPIRES:
         return read_date(j, &r->expires_ns);
     case EVERY:
-        return ctl_json_number(j, INT64_MAX, &r->every_ns);
+        return due__ctl_json_number(j, INT64_MAX, &r->every_ns);
     case REPEAT:
         if (!read_word(j, repeats, 0, DUE_REPEAT_AFTER + 1, &repeat))
             return false;
@@ -299,14 +302,14 @@ static bool read_rare_field(struct ctl_dump *d, struct ctl_json *j, int field)
     }
 }
 
-static bool read_job_field(struct ctl_dump *d, struct ctl_json *j, int field)
+static bool read_job_field(struct ctl_dump *d, struct due__ctl_json *j, int field)
 {
     due_record *r = &d->record;
     int64_t value;
 
     switch (field) {
     case VERSION:
-        return ctl_json_number(j, INT64_MAX, &d->version);
+        return due__ctl_json_number(j, INT64_MAX, &d->version);
     case ID:
     case KEPT_FOR:
         return read_id(j, &r->id);
@@ -317,7 +320,7 @@ static bool read_job_field(struct ctl_dump *d, struct ctl_json *j, int field)
     case UNTIL:
         return read_date(j, &r->until_ns);
     case PRIORITY:
-        if (!ctl_json_number(j, 255, &value))
+        if (!due__ctl_json_number(j, 255, &value))
             return false;
         r->priority = (int)value;
         return true;
@@ -328,34 +331,34 @@ static bool read_job_field(struct ctl_dump *d, struct ctl_json *j, int field)
     case DATA:
         return read_bytes(j, 0, DUE_PAYLOAD_MAX, &r->data, &r->len);
     case JOBS:
-        return ctl_json_number(j, INT64_MAX, &d->jobs);
+        return due__ctl_json_number(j, INT64_MAX, &d->jobs);
     case KEPT_KEYS:
-        return ctl_json_number(j, INT64_MAX, &d->keys);
+        return due__ctl_json_number(j, INT64_MAX, &d->keys);
     default:
         return read_rare_field(d, j, field);
     }
 }
 
 /* Does what was read of a job fit together? */
-static bool job_fits(struct ctl_dump *d, struct ctl_json *j, unsigned had)
+static bool job_fits(struct ctl_dump *d, struct due__ctl_json *j, unsigned had)
 {
     due_record *r = &d->record;
 
     if (!(had & BIT(UNTIL)))
         r->until_ns = r->deadline_ns;
     if (r->priority != 255 - r->id.byte[0])
-        return ctl_json_fault(j, "the priority is not that of the id");
+        return due__ctl_json_fault(j, "the priority is not that of the id");
     if (r->ttl_ns != 0 && r->expires_ns != 0)
-        return ctl_json_fault(j, "ttl_ns and expires are not both possible");
+        return due__ctl_json_fault(j, "ttl_ns and expires are not both possible");
     if (r->repeat != DUE_REPEAT_SKIP && r->every_ns == 0)
-        return ctl_json_fault(j, "repeat without every_ns");
+        return due__ctl_json_fault(j, "repeat without every_ns");
     r->topic = d->topic;
     d->kind = CTL_DUMP_JOB;
     return true;
 }
 
 /* Which kind of line has these fields? */
-static bool judge(struct ctl_dump *d, struct ctl_json *j, unsigned had)
+static bool judge(struct ctl_dump *d, struct due__ctl_json *j, unsigned had)
 {
     static const unsigned of_job = BIT(ID) | BIT(TOPIC) | BIT(DEADLINE) | BIT(DATA);
     static const unsigned of_key = BIT(KEPT_FOR) | BIT(UNTIL) | BIT(KEY);
@@ -371,21 +374,21 @@ static bool judge(struct ctl_dump *d, struct ctl_json *j, unsigned had)
     d->kept_until_ns = d->record.until_ns;
     if (had == of_key)
         return d->kept_until_ns == ctl_dump_kept(d->kept_until_ns) ||
-               ctl_json_fault(j, "keys are kept until a whole microsecond");
+               due__ctl_json_fault(j, "keys are kept until a whole microsecond");
     if ((had & of_job) == of_job && (had & of_others) == 0)
         return job_fits(d, j, had);
-    return ctl_json_fault(j, had & of_others ? "these fields do not belong together"
-                                             : "a job needs id, topic, deadline and data");
+    return due__ctl_json_fault(j, had & of_others ? "these fields do not belong together"
+                                                  : "a job needs id, topic, deadline and data");
 }
 
-bool ctl_dump_read(struct ctl_dump *d, struct ctl_json *j)
+bool ctl_dump_read(struct ctl_dump *d, struct due__ctl_json *j)
 {
     unsigned had;
 
     memset(d, 0, sizeof *d);
     if (!read_object(d, j, names, FIELDS, read_job_field, &had))
         return false;
-    if (!ctl_json_end(j))
-        return ctl_json_fault(j, "something stands behind the line's end");
+    if (!due__ctl_json_end(j))
+        return due__ctl_json_fault(j, "something stands behind the line's end");
     return judge(d, j, had);
 }

@@ -9,23 +9,23 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add_bytes(struct ctl_buffer *b, const char *name, const void *bytes, size_t len)
+static void add_bytes(struct due__ctl_buffer *b, const char *name, const void *bytes, size_t len)
 {
-    ctl_buffer_text(b, ",\"%s\":", name);
-    ctl_dump_bytes(b, bytes, len);
+    due__ctl_buffer_text(b, ",\"%s\":", name);
+    due__ctl_json_put(b, bytes, len);
 }
 
-static void add_date(struct ctl_buffer *b, const char *name, int64_t ns)
+static void add_date(struct due__ctl_buffer *b, const char *name, int64_t ns)
 {
     char text[CTL_DUMP_DATE];
 
-    ctl_buffer_text(b, ",\"%s\":\"%s\"", name, ctl_dump_date(text, ns));
+    due__ctl_buffer_text(b, ",\"%s\":\"%s\"", name, ctl_dump_date(text, ns));
 }
 
-static void add_number(struct ctl_buffer *b, const char *name, int64_t value)
+static void add_number(struct due__ctl_buffer *b, const char *name, int64_t value)
 {
     if (value != 0)
-        ctl_buffer_text(b, ",\"%s\":%" PRId64, name, value);
+        due__ctl_buffer_text(b, ",\"%s\":%" PRId64, name, value);
 }
 
 int64_t ctl_dump_kept(int64_t until_ns)
@@ -35,40 +35,40 @@ int64_t ctl_dump_kept(int64_t until_ns)
 
 /* ---- What only some jobs have ---------------------------------------------------------------- */
 
-static void add_retry(struct ctl_buffer *b, const due_retry *r)
+static void add_retry(struct due__ctl_buffer *b, const due_retry *r)
 {
     static const char *const kinds[] = { "", "fixed", "exponential", "ladder" };
 
     if (r == NULL || r->kind == DUE_RETRY_INHERIT)
         return;
-    ctl_buffer_text(b, ",\"retry\":{\"kind\":\"%s\"", kinds[r->kind]);
+    due__ctl_buffer_text(b, ",\"retry\":{\"kind\":\"%s\"", kinds[r->kind]);
     add_number(b, "attempts_max", r->attempts_max);
     if (r->kind == DUE_RETRY_LADDER) {
         for (uint32_t i = 0; i < r->rungs && i < DUE_RUNGS_MAX; i++)
-            ctl_buffer_text(b, "%s%" PRId64, i == 0 ? ",\"rungs_ns\":[" : ",", r->rung_ns[i]);
-        ctl_buffer_text(b, "]");
+            due__ctl_buffer_text(b, "%s%" PRId64, i == 0 ? ",\"rungs_ns\":[" : ",", r->rung_ns[i]);
+        due__ctl_buffer_text(b, "]");
     } else {
         add_number(b, "delay_ns", r->delay_ns);
         add_number(b, "cap_ns", r->cap_ns);
     }
-    ctl_buffer_text(b, "}");
+    due__ctl_buffer_text(b, "}");
 }
 
-static void add_death(struct ctl_buffer *b, const due_record *r)
+static void add_death(struct due__ctl_buffer *b, const due_record *r)
 {
     static const char *const causes[] = { "", "buried", "attempts", "expired" };
     char text[CTL_DUMP_DATE];
 
     if (r->cause == 0)
         return;
-    ctl_buffer_text(b, ",\"dead\":{\"cause\":\"%s\",\"at\":\"%s\"", causes[r->cause],
-                    ctl_dump_date(text, r->died_ns));
+    due__ctl_buffer_text(b, ",\"dead\":{\"cause\":\"%s\",\"at\":\"%s\"", causes[r->cause],
+                         ctl_dump_date(text, r->died_ns));
     if (r->reason != NULL && r->reason[0] != '\0')
         add_bytes(b, "reason", r->reason, strnlen(r->reason, DUE_REASON_BYTES - 1));
-    ctl_buffer_text(b, "}");
+    due__ctl_buffer_text(b, "}");
 }
 
-static void add_rare(struct ctl_buffer *b, const due_record *r)
+static void add_rare(struct due__ctl_buffer *b, const due_record *r)
 {
     static const char *const repeats[] = { "skip", "once", "after" };
 
@@ -85,22 +85,22 @@ static void add_rare(struct ctl_buffer *b, const due_record *r)
         add_date(b, "expires", r->expires_ns);
     add_number(b, "every_ns", r->every_ns);
     if (r->repeat != DUE_REPEAT_SKIP)
-        ctl_buffer_text(b, ",\"repeat\":\"%s\"", repeats[r->repeat]);
+        due__ctl_buffer_text(b, ",\"repeat\":\"%s\"", repeats[r->repeat]);
     add_death(b, r);
 }
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-void ctl_dump_head(struct ctl_buffer *b)
+void ctl_dump_head(struct due__ctl_buffer *b)
 {
-    ctl_buffer_text(b, "{\"due_export\":%d}\n", CTL_DUMP_VERSION);
+    due__ctl_buffer_text(b, "{\"due_export\":%d}\n", CTL_DUMP_VERSION);
 }
 
-void ctl_dump_job(struct ctl_buffer *b, const due_record *r)
+void ctl_dump_job(struct due__ctl_buffer *b, const due_record *r)
 {
     char id[DUE_ID_TEXT];
 
-    ctl_buffer_text(b, "{\"id\":\"%s\"", due_id_format(r->id, id));
+    due__ctl_buffer_text(b, "{\"id\":\"%s\"", due_id_format(r->id, id));
     add_bytes(b, "topic", r->topic, strlen(r->topic));
     add_date(b, "deadline", r->deadline_ns);
     if (r->until_ns != r->deadline_ns)
@@ -110,20 +110,21 @@ void ctl_dump_job(struct ctl_buffer *b, const due_record *r)
     add_number(b, "failures", r->failures);
     add_rare(b, r);
     add_bytes(b, "data", r->len > 0 ? r->data : "", r->len);
-    ctl_buffer_text(b, "}\n");
+    due__ctl_buffer_text(b, "}\n");
 }
 
-void ctl_dump_key(struct ctl_buffer *b, const void *key, size_t len, due_id id, int64_t until_ns)
+void ctl_dump_key(struct due__ctl_buffer *b, const void *key, size_t len, due_id id,
+                  int64_t until_ns)
 {
     char text[DUE_ID_TEXT];
 
-    ctl_buffer_text(b, "{\"kept_for\":\"%s\"", due_id_format(id, text));
+    due__ctl_buffer_text(b, "{\"kept_for\":\"%s\"", due_id_format(id, text));
     add_date(b, "until", ctl_dump_kept(until_ns));
     add_bytes(b, "key", key, len);
-    ctl_buffer_text(b, "}\n");
+    due__ctl_buffer_text(b, "}\n");
 }
 
-void ctl_dump_end(struct ctl_buffer *b, uint64_t jobs, uint64_t keys)
+void ctl_dump_end(struct due__ctl_buffer *b, uint64_t jobs, uint64_t keys)
 {
-    ctl_buffer_text(b, "{\"jobs\":%" PRIu64 ",\"kept_keys\":%" PRIu64 "}\n", jobs, keys);
+    due__ctl_buffer_text(b, "{\"jobs\":%" PRIu64 ",\"kept_keys\":%" PRIu64 "}\n", jobs, keys);
 }

@@ -29,7 +29,7 @@ static const char usage[] =
 struct export
 {
     struct ctl_hold hold;
-    struct ctl_buffer line;
+    struct due__ctl_buffer line;
     uint64_t jobs, keys;
     uint64_t strange; /* jobs that no line can say */
     bool flows;       /* to a terminal, which shows how far it is */
@@ -155,7 +155,7 @@ static int export_go(struct ctl_look *look)
     ctl_progress_end();
     if (ctl_hold_close(&e.hold) != 0)
         status = CTL_BROKEN;
-    ctl_buffer_free(&e.line);
+    due__ctl_buffer_free(&e.line);
     return fflush(stdout) != 0 ? CTL_BROKEN : status;
 }
 

@@ -31,10 +31,10 @@ struct import {
     struct ctl_look look;
     struct ctl_source *source; /* NULL: standard input */
     struct ctl_hold hold;
-    struct ctl_buffer input; /* what was read and is no line yet */
-    struct ctl_buffer text;  /* a line, written anew */
-    size_t passed;           /* of the input: lines that were taken out */
-    uint64_t number;         /* of the line */
+    struct due__ctl_buffer input; /* what was read and is no line yet */
+    struct due__ctl_buffer text;  /* a line, written anew */
+    size_t passed;                /* of the input: lines that were taken out */
+    uint64_t number;              /* of the line */
     uint64_t batch;
     uint64_t slack;
     struct slot *slots;
@@ -121,11 +121,11 @@ static int rise(struct import *im, uint64_t writer)
 static int visit_same(void *ctx, const due_record *record)
 {
     struct import *im = ctx;
-    struct ctl_buffer text = { 0 };
+    struct due__ctl_buffer text = { 0 };
 
     ctl_dump_job(&text, record);
     bool same = text.len == im->text.len && memcmp(text.bytes, im->text.bytes, text.len) == 0;
-    ctl_buffer_free(&text);
+    due__ctl_buffer_free(&text);
     im->hold.stopped = !same;
     return same ? 0 : DUE_EEXIST;
 }
@@ -258,7 +258,7 @@ static int take_frame(struct import *im, const struct ctl_dump *d)
 /* *@line is NULL afterwards if it was taken over. */
 static int take_line(struct import *im, char **line, size_t len)
 {
-    struct ctl_json j = { .line = *line, .len = len };
+    struct due__ctl_json j = { .line = *line, .len = len };
     struct ctl_dump d;
 
     if (!ctl_dump_read(&d, &j))
@@ -316,7 +316,7 @@ static int take_made(void *ctx, const char *line, size_t len)
 /* More of the input: 1; 0: it has ended; or a negative exit status. */
 static int read_more(struct import *im)
 {
-    struct ctl_buffer *b = &im->input;
+    struct due__ctl_buffer *b = &im->input;
 
     if (im->passed > 0) {
         memmove(b->bytes, b->bytes + im->passed, b->len - im->passed);
@@ -327,7 +327,7 @@ static int read_more(struct import *im)
         im->number++;
         return -fault(im, b->len, "the line is too long");
     }
-    if (!ctl_buffer_grow(b, READ))
+    if (!due__ctl_buffer_grow(b, READ))
         return -no_memory();
     ssize_t n;
     do
@@ -345,7 +345,7 @@ static int read_more(struct import *im)
 /* The next line: 1, and where it is; 0: there is none; or a negative exit status. */
 static int next_line(struct import *im, const char **at, size_t *len)
 {
-    struct ctl_buffer *b = &im->input;
+    struct due__ctl_buffer *b = &im->input;
     size_t seen = im->passed;
     int more = 1;
 
@@ -560,7 +560,7 @@ int ctl_import_lines(const struct ctl_look *look, struct ctl_source *source)
     free(im.slots);
     free(im.changes);
     ctl_filter_close(&im.filter);
-    ctl_buffer_free(&im.input);
-    ctl_buffer_free(&im.text);
+    due__ctl_buffer_free(&im.input);
+    due__ctl_buffer_free(&im.text);
     return status;
 }

@@ -20,6 +20,8 @@ static const char usage[] =
     "  --topic NAME   only those of this topic\n"
     "  --state STATE  only those that are waiting, reserved or dead\n"
     "  --limit N      no more than N\n"
+    "  --key KEY      only the one that has this unique key\n"
+    "  --control PATH instead of URL: those that its owner tells of, in no order\n"
     "  --json         a line of JSON each, with all that is known of it, as `duectl export` has "
     "it\n"
     "  --store URL    the same as URL\n"
@@ -33,7 +35,7 @@ struct listing {
     const struct ctl_look *look;
     const struct ctl_form *form;
     struct ctl_paint paint;
-    struct ctl_buffer line;
+    struct due__ctl_buffer line;
     uint64_t shown;
     uint64_t unreadable;
     bool failed; /* the output, or the memory */
@@ -55,10 +57,12 @@ const char *ctl_state_of(const due_record *r)
 static bool is_wanted(const struct ctl_look *look, const due_record *r)
 {
     return (look->topic == NULL || strcmp(look->topic, r->topic) == 0) &&
-           (look->state == NULL || strcmp(look->state, ctl_state_of(r)) == 0);
+           (look->state == NULL || strcmp(look->state, ctl_state_of(r)) == 0) &&
+           (look->key == NULL ||
+            (r->key_len == strlen(look->key) && memcmp(r->key, look->key, r->key_len) == 0));
 }
 
-static void add_plain(struct ctl_buffer *b, const due_record *r)
+static void add_plain(struct due__ctl_buffer *b, const due_record *r)
 {
     char id[DUE_ID_TEXT];
     char date[CTL_DUMP_DATE];
@@ -66,27 +70,30 @@ static void add_plain(struct ctl_buffer *b, const due_record *r)
     char text[CTL_EXCERPT];
     size_t len = strlen(r->topic);
 
-    ctl_buffer_text(b, "%s  %-8s  %-30s  ", due_id_format(r->id, id), ctl_state_of(r),
-                    ctl_dump_date(date, r->cause != 0 ? r->died_ns : r->until_ns));
-    ctl_buffer_text(b, "%-12s  %8zu  ",
-                    len == 0 ? "-" : ctl_text_show(topic, sizeof topic, r->topic, len), r->len);
-    ctl_buffer_text(b, "%s\n",
-                    r->len == 0 ? "" : ctl_text_show(text, sizeof text, r->data, r->len));
+    due__ctl_buffer_text(b, "%s  %-8s  %-30s  ", due_id_format(r->id, id), ctl_state_of(r),
+                         ctl_dump_date(date, r->cause != 0 ? r->died_ns : r->until_ns));
+    due__ctl_buffer_text(b, "%-12s  %8zu  ",
+                         len == 0 ? "-" : ctl_text_show(topic, sizeof topic, r->topic, len),
+                         ctl_length_of(r));
+    due__ctl_buffer_text(b, "%s\n",
+                         r->len == 0 ? "" : ctl_text_show(text, sizeof text, r->data, r->len));
 }
 
-void ctl_dump_listed(struct ctl_buffer *b, const due_record *r)
+void ctl_dump_listed(struct due__ctl_buffer *b, const due_record *r)
 {
-    struct ctl_buffer rest = { 0 };
+    struct due__ctl_buffer rest = { 0 };
 
     ctl_dump_job(&rest, r);
-    ctl_buffer_text(b, "{\"state\":\"%s\",", ctl_state_of(r));
+    due__ctl_buffer_text(b, "{\"state\":\"%s\",", ctl_state_of(r));
+    if (ctl_is_cut(r))
+        due__ctl_buffer_text(b, "\"bytes\":%zu,", ctl_length_of(r));
     if (rest.len > 0)
-        ctl_buffer_add(b, rest.bytes + 1, rest.len - 1);
+        due__ctl_buffer_add(b, rest.bytes + 1, rest.len - 1);
     b->failed = b->failed || rest.failed;
-    ctl_buffer_free(&rest);
+    due__ctl_buffer_free(&rest);
 }
 
-static bool put(const struct ctl_buffer *line)
+static bool put(const struct due__ctl_buffer *line)
 {
     return fwrite(line->bytes, 1, line->len, stdout) == line->len;
 }
@@ -135,7 +142,7 @@ int ctl_list(const struct ctl_look *look, const struct ctl_form *form)
         wanted.limit = UINT64_MAX;
     int status = ctl_jobs(look, show, &l);
     ctl_urls_forget();
-    ctl_buffer_free(&l.line);
+    due__ctl_buffer_free(&l.line);
     if (l.unreadable > 0)
         fprintf(stderr, "duectl: %" PRIu64 " jobs cannot be read: duectl verify says more\n",
                 l.unreadable);
@@ -178,6 +185,19 @@ static bool take_json(struct ctl_look *look, const char *value)
     return true;
 }
 
+static bool take_control(struct ctl_look *look, const char *value)
+{
+    look->control = value;
+    return value[0] != '\0' || ctl_look_wrong(look, "--control takes a path", "''");
+}
+
+static bool take_key(struct ctl_look *look, const char *value)
+{
+    look->key = value;
+    return (value[0] != '\0' && strlen(value) <= DUE_KEY_MAX) ||
+           ctl_look_wrong(look, "--key takes 1 to 255 bytes", value);
+}
+
 static int ls_go(struct ctl_look *look)
 {
     static const struct ctl_form form = {
@@ -190,10 +210,9 @@ static int ls_go(struct ctl_look *look)
 }
 
 static const struct ctl_look_option own[] = {
-    { "topic", true, take_topic, NULL },
-    { "state", true, take_state, "waiting reserved dead" },
-    { "limit", true, take_limit, NULL },
-    { "json", false, take_json, NULL },
+    { "topic", true, take_topic, NULL }, { "state", true, take_state, "waiting reserved dead" },
+    { "limit", true, take_limit, NULL }, { "json", false, take_json, NULL },
+    { "key", true, take_key, NULL },     { "control", true, take_control, "FILE" },
 };
 
-const struct ctl_command ctl_ls = { "ls", usage, CTL_URL_ONLY, own, 4, ls_go };
+const struct ctl_command ctl_ls = { "ls", usage, CTL_URL_ONLY, own, 6, ls_go };

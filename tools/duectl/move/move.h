@@ -1,7 +1,6 @@
 /* move.h - jobs out of a store and into one, as lines of JSON: docs/export.md.
  *
  *   dump_write.c  a job, or a kept key, as a line
- *   json.c        what stands in a line, piece by piece
  *   dump_read.c   a line as a job, or a kept key
  *   digest.c      whether two sets of lines are the same
  *   hold.c        a store that a command owns for a while
@@ -16,39 +15,23 @@
 #define DUECTL_MOVE_H
 
 #include "inspect/inspect.h"
+#include "text/text.h"
 
 #define CTL_DUMP_VERSION 1
 
 /* ---- Lines, written -------------------------------------------------------------------------- */
 
 /* Each is a whole line, with its line feed; all ways to write the same job have the same bytes. */
-void ctl_dump_head(struct ctl_buffer *b);
-void ctl_dump_job(struct ctl_buffer *b, const due_record *record);
-void ctl_dump_key(struct ctl_buffer *b, const void *key, size_t len, due_id id, int64_t until_ns);
-void ctl_dump_end(struct ctl_buffer *b, uint64_t jobs, uint64_t keys);
+void ctl_dump_head(struct due__ctl_buffer *b);
+void ctl_dump_job(struct due__ctl_buffer *b, const due_record *record);
+void ctl_dump_key(struct due__ctl_buffer *b, const void *key, size_t len, due_id id,
+                  int64_t until_ns);
+void ctl_dump_end(struct due__ctl_buffer *b, uint64_t jobs, uint64_t keys);
 
 /* A time at which a kept key ends, as a line has it: stores know it in whole microseconds. */
 int64_t ctl_dump_kept(int64_t until_ns);
 
 /* ---- Lines, read ----------------------------------------------------------------------------- */
-
-/* A line being read: its strings are decoded in place, where they stand. */
-struct ctl_json {
-    char *line;
-    size_t len;
-    size_t at;
-    const char *fault; /* NULL: none so far */
-};
-
-/* Each answers false if that is not what stands there: @j->fault says what was expected, and @j->at
- * is where. */
-bool ctl_json_fault(struct ctl_json *j, const char *fault);
-bool ctl_json_sign(struct ctl_json *j, char sign); /* blanks before it are passed over */
-bool ctl_json_is(struct ctl_json *j, char sign);   /* the same; but it is no fault if not */
-bool ctl_json_end(struct ctl_json *j);             /* the same: nothing is left */
-bool ctl_json_string(struct ctl_json *j, char **text, size_t *len);
-bool ctl_json_number(struct ctl_json *j, int64_t most, int64_t *value); /* whole, from 0 */
-bool ctl_json_bytes(struct ctl_json *j, char **bytes, size_t *len);     /* string, or base64 */
 
 enum ctl_dump_kind { CTL_DUMP_HEAD, CTL_DUMP_JOB, CTL_DUMP_KEY, CTL_DUMP_END };
 
@@ -66,7 +49,7 @@ struct ctl_dump {
 
 /* Read a line without its line feed.  @dump points into it and into itself.  False: @j->fault says
  * what is wrong, at the byte @j->at. */
-bool ctl_dump_read(struct ctl_dump *dump, struct ctl_json *j);
+bool ctl_dump_read(struct ctl_dump *dump, struct due__ctl_json *j);
 
 /* ---- Sets of lines --------------------------------------------------------------------------- */
 
@@ -76,7 +59,7 @@ struct ctl_digest {
 };
 
 uint64_t ctl_hash(const void *bytes, size_t len);
-void ctl_digest_add(struct ctl_digest *d, const struct ctl_buffer *line);
+void ctl_digest_add(struct ctl_digest *d, const struct due__ctl_buffer *line);
 bool ctl_digest_same(const struct ctl_digest *a, const struct ctl_digest *b);
 
 /* What came before, of which it may say so falsely; never falsely that it did not. */
@@ -141,11 +124,11 @@ int ctl_import_lines(const struct ctl_look *look, struct ctl_source *source);
 /* "waiting", "reserved" or "dead". */
 const char *ctl_state_of(const due_record *record);
 /* The line of an export, and the state in front of all else. */
-void ctl_dump_listed(struct ctl_buffer *b, const due_record *record);
+void ctl_dump_listed(struct due__ctl_buffer *b, const due_record *record);
 /* How a list is written for people: what stands above it on a terminal, and each line. */
 struct ctl_form {
     const char *heading;
-    void (*add)(struct ctl_buffer *line, const due_record *record);
+    void (*add)(struct due__ctl_buffer *line, const due_record *record);
 };
 /* Print those jobs that the options want, in that form or with --json.  The exit status. */
 int ctl_list(const struct ctl_look *look, const struct ctl_form *form);

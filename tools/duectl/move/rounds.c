@@ -24,26 +24,26 @@ enum { MARK = sizeof mark - 1 };
 
 /* ---- Written --------------------------------------------------------------------------------- */
 
-static void add_quoted(struct ctl_buffer *b, const char *name, const struct ctl_value *v)
+static void add_quoted(struct due__ctl_buffer *b, const char *name, const struct ctl_value *v)
 {
     if (!v->given)
         return;
-    ctl_buffer_text(b, "%s=\"", name);
+    due__ctl_buffer_text(b, "%s=\"", name);
     for (size_t i = 0; i < v->len; i++) {
         unsigned char c = (unsigned char)v->bytes[i];
 
         if (c == '"' || c == '\\')
-            ctl_buffer_text(b, "\\%c", c);
+            due__ctl_buffer_text(b, "\\%c", c);
         else if (c < ' ')
-            ctl_buffer_text(b, "\\x%02x", c);
+            due__ctl_buffer_text(b, "\\x%02x", c);
         else
-            ctl_buffer_add(b, &v->bytes[i], 1);
+            due__ctl_buffer_add(b, &v->bytes[i], 1);
     }
-    ctl_buffer_text(b, "\" ");
+    due__ctl_buffer_text(b, "\" ");
 }
 
 /* Its key, unless it has one: of what it says, and not of the zone of others. */
-static void make_key(struct ctl_entry *e, const struct ctl_buffer *line, const char *text,
+static void make_key(struct ctl_entry *e, const struct due__ctl_buffer *line, const char *text,
                      size_t len)
 {
     struct ctl_value *key = &e->fields.key;
@@ -59,41 +59,41 @@ static void make_key(struct ctl_entry *e, const struct ctl_buffer *line, const c
                                 ctl_hash(hash, sizeof hash));
 }
 
-static void add_time(struct ctl_buffer *b, const struct ctl_entry *e)
+static void add_time(struct due__ctl_buffer *b, const struct ctl_entry *e)
 {
     if (e->fields.ttl_ns > 0)
-        ctl_buffer_text(b, "ttl=%" PRId64 "ns ", e->fields.ttl_ns);
+        due__ctl_buffer_text(b, "ttl=%" PRId64 "ns ", e->fields.ttl_ns);
     if (e->kind == CTL_EVERY)
-        ctl_buffer_text(b, "every %" PRId64 "ns", e->ns);
+        due__ctl_buffer_text(b, "every %" PRId64 "ns", e->ns);
     else
-        ctl_buffer_text(b, "%s", e->cron);
+        due__ctl_buffer_text(b, "%s", e->cron);
 }
 
 /* Make the headers of a line that comes again.  False: they are too long, or no memory. */
-static bool headers_of(struct ctl_buffer *b, struct ctl_entry *e, const char *zone,
+static bool headers_of(struct due__ctl_buffer *b, struct ctl_entry *e, const char *zone,
                        const char *text, size_t len)
 {
     struct ctl_value named = e->fields.zone;
-    struct ctl_buffer alone = { 0 };
+    struct due__ctl_buffer alone = { 0 };
 
     add_quoted(&alone, "group", &e->fields.group);
     add_quoted(&alone, "zone", &named);
     add_time(&alone, e);
     make_key(e, &alone, text, len);
     bool failed = alone.failed;
-    ctl_buffer_free(&alone);
+    due__ctl_buffer_free(&alone);
 
     if (e->kind == CTL_CRON && !named.given) {
         named.given = true;
         named.len = (size_t)snprintf(named.bytes, sizeof named.bytes, "%s", zone);
     }
-    ctl_buffer_add(b, mark, MARK);
+    due__ctl_buffer_add(b, mark, MARK);
     add_quoted(b, "key", &e->fields.key);
     add_quoted(b, "group", &e->fields.group);
     add_quoted(b, "zone", &named);
     add_time(b, e);
-    ctl_buffer_add(b, "\n", 1);
-    ctl_buffer_add(b, e->fields.headers.bytes, e->fields.headers.len);
+    due__ctl_buffer_add(b, "\n", 1);
+    due__ctl_buffer_add(b, e->fields.headers.bytes, e->fields.headers.len);
     return !failed && !b->failed && b->len <= DUE_HEADERS_MAX;
 }
 
@@ -130,7 +130,7 @@ static struct ctl_more *pack(const struct ctl_fields *f, const char *headers, si
 bool ctl_more_new(struct ctl_more **more, struct ctl_entry *e, const char *zone, const char *text,
                   size_t len, const char **why)
 {
-    struct ctl_buffer headers = { 0 };
+    struct due__ctl_buffer headers = { 0 };
     bool again = ctl_comes_again(e);
     bool named = e->fields.key.given;
 
@@ -139,7 +139,7 @@ bool ctl_more_new(struct ctl_more **more, struct ctl_entry *e, const char *zone,
     if (!again && !e->fields.any)
         return true;
     if (!again)
-        ctl_buffer_add(&headers, e->fields.headers.bytes, e->fields.headers.len);
+        due__ctl_buffer_add(&headers, e->fields.headers.bytes, e->fields.headers.len);
     else if (!headers_of(&headers, e, zone, text, len))
         *why = headers.failed ? due_error_text(DUE_ENOMEM)
                               : "key, group, zone, time and headers of a line that comes again are "
@@ -156,7 +156,7 @@ bool ctl_more_new(struct ctl_more **more, struct ctl_entry *e, const char *zone,
         (*more)->named = named;
         (*more)->extra.ttl_ns = again ? 0 : e->fields.ttl_ns;
     }
-    ctl_buffer_free(&headers);
+    due__ctl_buffer_free(&headers);
     return *why == NULL;
 }
 

@@ -58,7 +58,7 @@ static void close_run(struct ctl_run *run)
 static int carry_out(struct ctl_run *run, int signal_fd)
 {
     const struct ctl_options *o = run->options;
-    struct ctl_control *control = NULL;
+    struct due_control *control = NULL;
     int signal;
 
     if (o->control != NULL &&

@@ -34,7 +34,7 @@ struct work {
     bool place[CTL_WORKERS_MAX]; /* L  of the commands that run */
     pthread_mutex_t lock;
     int topics[CTL_TOPICS_MAX];
-    struct ctl_control *control; /* NULL: none */
+    struct due_control *control; /* NULL: none */
 };
 
 /* ---- Handlers -------------------------------------------------------------------------------- */

@@ -17,14 +17,14 @@ struct page {
     const struct top_sample *before, *now;
     int left;  /* lines there is room for */
     int width; /* of the names in a table */
-    struct ctl_buffer line;
+    struct due__ctl_buffer line;
 };
 
 static void end_line(struct page *p, enum ctl_colour colour)
 {
     if (p->left-- > 0 && !p->line.failed) {
         fputs("\033[K", stdout);
-        ctl_buffer_text(&p->line, "\n");
+        due__ctl_buffer_text(&p->line, "\n");
         (void)ctl_paint_line(p->paint, colour, p->line.bytes, p->line.len);
     }
     p->line.len = 0;
@@ -59,14 +59,14 @@ static void title(struct page *p)
     char age[CTL_DURATION];
 
     ctl_dump_date(date, s->taken_ns);
-    ctl_buffer_text(&p->line, "duectl top  %s", name_shown(shown, s->queue));
+    due__ctl_buffer_text(&p->line, "duectl top  %s", name_shown(shown, s->queue));
     if (!s->of_store)
-        ctl_buffer_text(&p->line, "  pid %" PRId64, s->pid);
-    ctl_buffer_text(&p->line, "  %.19sZ", date);
+        due__ctl_buffer_text(&p->line, "  pid %" PRId64, s->pid);
+    due__ctl_buffer_text(&p->line, "  %.19sZ", date);
     if (s->silent)
-        ctl_buffer_text(&p->line, "  SILENT for %s", ctl_duration(age, s->age_ns));
+        due__ctl_buffer_text(&p->line, "  SILENT for %s", ctl_duration(age, s->age_ns));
     if (s->store_state != 0)
-        ctl_buffer_text(&p->line, "  STORE: %s", due_error_name(s->store_state));
+        due__ctl_buffer_text(&p->line, "  STORE: %s", due_error_name(s->store_state));
     end_line(p, s->silent || s->store_state != 0 ? CTL_BAD : CTL_HEADING);
 }
 
@@ -77,13 +77,14 @@ static void rates(struct page *p)
 
     rate_text(a, r.known, r.enqueued);
     if (p->now->of_store)
-        ctl_buffer_text(&p->line, "a second   came %s   left %s   failed %s",
-                        rate_text(a, r.known, r.enqueued), rate_text(b, r.known, r.dequeued),
-                        rate_text(d, r.known, r.failed));
+        due__ctl_buffer_text(&p->line, "a second   came %s   left %s   failed %s",
+                             rate_text(a, r.known, r.enqueued), rate_text(b, r.known, r.dequeued),
+                             rate_text(d, r.known, r.failed));
     else
-        ctl_buffer_text(&p->line, "a second   enqueued %s   dequeued %s   acked %s   failed %s",
-                        rate_text(a, r.known, r.enqueued), rate_text(b, r.known, r.dequeued),
-                        rate_text(c, r.known, r.acked), rate_text(d, r.known, r.failed));
+        due__ctl_buffer_text(&p->line,
+                             "a second   enqueued %s   dequeued %s   acked %s   failed %s",
+                             rate_text(a, r.known, r.enqueued), rate_text(b, r.known, r.dequeued),
+                             rate_text(c, r.known, r.acked), rate_text(d, r.known, r.failed));
     end_line(p, CTL_PLAIN);
 }
 
@@ -92,12 +93,13 @@ static void jobs(struct page *p)
     const struct top_counts *c = &p->now->all;
     char text[CTL_DURATION];
 
-    ctl_buffer_text(&p->line,
-                    "jobs       waiting %" PRIu64 "   ready %" PRIu64 "   leased %" PRIu64
-                    "   dead %" PRIu64 "   overdue %s",
-                    c->waiting, c->ready, c->leased, c->dead, duration_text(text, c->overdue_ns));
+    due__ctl_buffer_text(&p->line,
+                         "jobs       waiting %" PRIu64 "   ready %" PRIu64 "   leased %" PRIu64
+                         "   dead %" PRIu64 "   overdue %s",
+                         c->waiting, c->ready, c->leased, c->dead,
+                         duration_text(text, c->overdue_ns));
     if (p->now->next_ns >= 0)
-        ctl_buffer_text(&p->line, "   next in %s", duration_text(text, p->now->next_ns));
+        due__ctl_buffer_text(&p->line, "   next in %s", duration_text(text, p->now->next_ns));
     end_line(p, c->dead > 0 ? CTL_NOTABLE : CTL_PLAIN);
 }
 
@@ -109,12 +111,12 @@ static void quantiles(struct page *p, const char *name, const due_histogram *h)
     } shown[] = { { "p50", 0.5 }, { "p90", 0.9 }, { "p99", 0.99 }, { "max", 1 } };
     char text[CTL_DURATION];
 
-    ctl_buffer_text(&p->line, "%-10s", name);
+    due__ctl_buffer_text(&p->line, "%-10s", name);
     for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++)
-        ctl_buffer_text(
+        due__ctl_buffer_text(
             &p->line, " %s %-9s", shown[i].name,
             duration_text(text, h->count == 0 ? -1 : due_histogram_quantile(h, shown[i].part)));
-    ctl_buffer_text(&p->line, " of %" PRIu64, h->count);
+    due__ctl_buffer_text(&p->line, " of %" PRIu64, h->count);
     end_line(p, CTL_PLAIN);
 }
 
@@ -156,10 +158,10 @@ static void bars(struct page *p)
         unsigned n = most == 0 ? 0 : (unsigned)((double)counts[row] / (double)most * BAR_WIDTH);
 
         n += n == 0 && counts[row] > 0;
-        ctl_buffer_text(&p->line, "%8s %-6s %10" PRIu64 " ", row == BARS - 1 ? "" : "up to",
-                        rows[row].name, counts[row]);
+        due__ctl_buffer_text(&p->line, "%8s %-6s %10" PRIu64 " ", row == BARS - 1 ? "" : "up to",
+                             rows[row].name, counts[row]);
         while (n-- > 0 && !p->line.failed)
-            ctl_buffer_add(&p->line, "#", 1);
+            due__ctl_buffer_add(&p->line, "#", 1);
         end_line(p, row >= BARS - 3 && counts[row] > 0 ? CTL_NOTABLE : CTL_PLAIN);
     }
 }
@@ -178,8 +180,8 @@ static const struct due_workers_stats *pool_before(const struct top_sample *s, c
 
 static void pools(struct page *p)
 {
-    ctl_buffer_text(&p->line, "%-*s %8s %8s %8s %8s %10s %8s", p->width, "workers", "threads",
-                    "running", "idle", "ahead", "handled/s", "lost");
+    due__ctl_buffer_text(&p->line, "%-*s %8s %8s %8s %8s %10s %8s", p->width, "workers", "threads",
+                         "running", "idle", "ahead", "handled/s", "lost");
     end_line(p, CTL_HEADING);
     for (uint32_t i = 0; i < p->now->pools_here; i++) {
         const struct due_workers_stats *is = &p->now->pool[i].stats;
@@ -190,7 +192,7 @@ static void pools(struct page *p)
         char shown[2 * NAME];
         char rate[32];
 
-        ctl_buffer_text(
+        due__ctl_buffer_text(
             &p->line, "%-*.*s %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %10s %8" PRIu64,
             p->width, p->width, name_shown(shown, p->now->pool[i].name), is->threads, is->running,
             is->idle, is->ahead, rate_text(rate, r.known, r.acked), is->lost);
@@ -208,15 +210,15 @@ static void topic_line(struct page *p, const struct top_topic *t)
     char text[CTL_DURATION];
     bool known = r.known && p->now->measured;
 
-    ctl_buffer_text(&p->line, "%-*.*s %8s %8s %7s ", p->width, p->width, name_shown(shown, t->name),
-                    rate_text(a, known, r.enqueued), rate_text(b, known, out),
-                    rate_text(d, known, r.failed));
+    due__ctl_buffer_text(&p->line, "%-*.*s %8s %8s %7s ", p->width, p->width,
+                         name_shown(shown, t->name), rate_text(a, known, r.enqueued),
+                         rate_text(b, known, out), rate_text(d, known, r.failed));
     if (p->now->measured)
-        ctl_buffer_text(&p->line, "%8" PRIu64 " %7" PRIu64 " %6" PRIu64 " %6" PRIu64, c->waiting,
-                        c->ready, c->leased, c->dead);
+        due__ctl_buffer_text(&p->line, "%8" PRIu64 " %7" PRIu64 " %6" PRIu64 " %6" PRIu64,
+                             c->waiting, c->ready, c->leased, c->dead);
     else
-        ctl_buffer_text(&p->line, "%8s %7s %6s %6s", "-", "-", "-", "-");
-    ctl_buffer_text(&p->line, "  %s", duration_text(text, c->overdue_ns));
+        due__ctl_buffer_text(&p->line, "%8s %7s %6s %6s", "-", "-", "-", "-");
+    due__ctl_buffer_text(&p->line, "  %s", duration_text(text, c->overdue_ns));
     end_line(p, c->dead > 0 ? CTL_BAD : CTL_PLAIN);
 }
 
@@ -224,21 +226,22 @@ static void topics(struct page *p)
 {
     const struct top_sample *s = p->now;
 
-    ctl_buffer_text(&p->line, "%-*s %8s %8s %7s %8s %7s %6s %6s  %s", p->width, "topic", "in/s",
-                    "out/s", "fail/s", "waiting", "ready", "leased", "dead", "overdue");
+    due__ctl_buffer_text(&p->line, "%-*s %8s %8s %7s %8s %7s %6s %6s  %s", p->width, "topic",
+                         "in/s", "out/s", "fail/s", "waiting", "ready", "leased", "dead",
+                         "overdue");
     end_line(p, CTL_HEADING);
     for (uint32_t i = 0; i < s->topics_here; i++) {
         uint32_t more = s->topics - i;
 
         if (p->left == 1 && more > 1) {
-            ctl_buffer_text(&p->line, "and %" PRIu32 " more", more);
+            due__ctl_buffer_text(&p->line, "and %" PRIu32 " more", more);
             end_line(p, CTL_PLAIN);
             return;
         }
         topic_line(p, &s->topic[i]);
     }
     if (s->topics > s->topics_here) {
-        ctl_buffer_text(&p->line, "and %" PRIu32 " more", s->topics - s->topics_here);
+        due__ctl_buffer_text(&p->line, "and %" PRIu32 " more", s->topics - s->topics_here);
         end_line(p, CTL_PLAIN);
     }
 }
@@ -266,5 +269,5 @@ void top_page(const struct ctl_paint *paint, int rows, const struct top_sample *
     if (now->topics_here > 0 && p.left >= 2)
         topics(&p);
     fputs("\033[J", stdout);
-    ctl_buffer_free(&p.line);
+    due__ctl_buffer_free(&p.line);
 }

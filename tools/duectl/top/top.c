@@ -149,7 +149,7 @@ static int look_again(struct top *t)
 
 static void show(struct top *t)
 {
-    struct ctl_buffer b = { 0 };
+    struct due__ctl_buffer b = { 0 };
     struct ctl_paint paint;
 
     if (t->terminal.shows) {
@@ -160,7 +160,7 @@ static void show(struct top *t)
         (t->look->json ? top_json : top_plain)(&b, t->before, t->now);
         if (b.failed || fwrite(b.bytes, 1, b.len, stdout) != b.len)
             t->ended = CTL_BROKEN;
-        ctl_buffer_free(&b);
+        due__ctl_buffer_free(&b);
     }
     if (fflush(stdout) != 0)
         t->ended = CTL_BROKEN;

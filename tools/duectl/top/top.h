@@ -122,8 +122,10 @@ void top_late_between(due_histogram *late, const struct top_sample *before,
 /* @before may be of another queue, or of none: then there are no rates. */
 void top_page(const struct ctl_paint *paint, int rows, const struct top_sample *before,
               const struct top_sample *now);
-void top_plain(struct ctl_buffer *b, const struct top_sample *before, const struct top_sample *now);
-void top_json(struct ctl_buffer *b, const struct top_sample *before, const struct top_sample *now);
+void top_plain(struct due__ctl_buffer *b, const struct top_sample *before,
+               const struct top_sample *now);
+void top_json(struct due__ctl_buffer *b, const struct top_sample *before,
+              const struct top_sample *now);
 
 /* ---- The terminal ---------------------------------------------------------------------------- */
 

@@ -9,6 +9,8 @@
 #include <poll.h>
 #include <stdio.h>
 
+#include "server/verbs.h"
+
 #define OPEN_NS  DUE_S(1) /* for the store, and for its present owner to go */
 #define CLOSE_NS DUE_S(10)
 #define SLICE_NS DUE_S(1) /* of waiting for room */
@@ -17,19 +19,6 @@
 
 /* ---- The verbs of an owned queue ------------------------------------------------------------- */
 
-/* The number of the topic, which is made; NULL: all.  Or an error. */
-static int topic_number(struct ctl_access *a, const char *topic)
-{
-    return topic == NULL ? DUE_ALL_TOPICS : due_topic(a->queue, topic);
-}
-
-/* It has a number, or *@rc says why not. */
-static bool has_topic(int number, const char *topic, int *rc)
-{
-    *rc = topic != NULL && number < 0 ? number : 0;
-    return *rc == 0;
-}
-
 static bool is_to_stop(const struct ctl_access *a)
 {
     struct pollfd stop = { .fd = a->stop_fd, .events = POLLIN };
@@ -37,16 +26,18 @@ static bool is_to_stop(const struct ctl_access *a)
     return poll(&stop, 1, 0) > 0;
 }
 
-/* As due_enqueue_batch(), which waits for room; in slices where it is to hear that it should stop,
- * behind a first try, for which the store has all its time. */
-static int put_when_room(struct ctl_access *a, const due_spec *specs, size_t n, due_id *ids)
+/* It waits for room: in slices where it is to hear that it should stop, behind a first try, for
+ * which the store has all its time. */
+static int owned_put(struct ctl_access *a, const char *topic, due_spec *specs, size_t n,
+                     due_id *ids, int *results)
 {
     int64_t wait_ns = a->shared && a->stop_fd > 0 ? 0 : DUE_FOREVER;
+    const char *name = topic == NULL ? "" : topic;
+    size_t done = 0;
     int rc;
 
-    if (a->waits_not)
-        return due_enqueue_batch(a->queue, specs, n, 0, ids);
-    while ((rc = due_enqueue_batch(a->queue, specs, n, wait_ns, ids)) == DUE_EAGAIN ||
+    while ((rc = due__ctl_put(a->queue, name, specs, n, wait_ns, ids, results, &done)) ==
+               DUE_EAGAIN ||
            rc == DUE_ETIMEDOUT) {
         if (wait_ns == DUE_FOREVER)
             return rc;
@@ -55,30 +46,6 @@ static int put_when_room(struct ctl_access *a, const due_spec *specs, size_t n, 
         wait_ns = SLICE_NS;
     }
     return rc;
-}
-
-/* A batch ends before the job that is refused, and the next one begins with it. */
-static int owned_put(struct ctl_access *a, const char *topic, due_spec *specs, size_t n,
-                     due_id *ids, int *results)
-{
-    int number = due_topic(a->queue, topic == NULL ? "" : topic);
-    size_t done = 0;
-
-    if (number < 0)
-        return number;
-    for (size_t i = 0; i < n; i++)
-        specs[i].topic = number;
-    while (done < n) {
-        int rc = put_when_room(a, specs + done, n - done, ids + done);
-
-        if (rc == DUE_ETIMEDOUT || (rc < 0 && ctl_status_of(rc) == CTL_BROKEN))
-            return rc;
-        for (int i = 0; i < rc; i++)
-            results[done++] = 0;
-        if (rc < 0)
-            results[done++] = rc;
-    }
-    return 0;
 }
 
 /* Have more bytes gone to and fro than it takes to stay the owner? */
@@ -140,23 +107,9 @@ static int owned_kick(struct ctl_access *a, const due_id *ids, size_t n, int *re
     return 0;
 }
 
-/* Is this one dead?  What waits can be found, and what is dead cannot, but can be read.  In a
- * shared queue it is enough that it does not wait: the cancel says whether there is one. */
-static int check_dead(struct ctl_access *a, due_id id)
-{
-    due_info info;
-    int rc = due_find(a->queue, id, &info);
-
-    if (rc == 0)
-        return DUE_ENOENT;
-    if (rc == DUE_ENOENT && a->shared)
-        return 0;
-    return rc == DUE_ENOENT ? due_read(a->queue, id, NULL, 0, NULL) : rc;
-}
-
 static int drop_one(struct ctl_access *a, due_id id)
 {
-    int rc = check_dead(a, id);
+    int rc = due__ctl_is_dead(a->queue, id, a->shared);
 
     return rc == 0 ? due_cancel(a->queue, id, NULL) : rc;
 }
@@ -165,6 +118,16 @@ static int owned_drop(struct ctl_access *a, const due_id *ids, size_t n, int *re
 {
     for (size_t i = 0; i < n; i++)
         results[i] = see_through(a, ids[i], drop_one(a, ids[i]), drop_one);
+    return 0;
+}
+
+static int owned_promote(struct ctl_access *a, const due_id *ids, size_t n, int *results)
+{
+    for (size_t i = 0; i < n; i++) {
+        do
+            results[i] = due_promote(a->queue, ids[i]);
+        while ((results[i] == DUE_EINDOUBT || results[i] == DUE_ETIMEDOUT) && moves(a));
+    }
     return 0;
 }
 
@@ -181,42 +144,27 @@ static int owned_move(struct ctl_access *a, const due_id *ids, size_t n, int64_t
 
 static int owned_kick_all(struct ctl_access *a, const char *topic, uint64_t *count)
 {
-    int number = topic_number(a, topic);
-    int rc;
-
-    return has_topic(number, topic, &rc) ? due_kick_all(a->queue, number, count) : rc;
+    return due__ctl_count_of_topic(a->queue, topic, count, due_kick_all);
 }
 
 static int owned_drop_all(struct ctl_access *a, const char *topic, uint64_t *count)
 {
-    int number = topic_number(a, topic);
-    int rc;
-
-    return has_topic(number, topic, &rc) ? due_clear_dead(a->queue, number, count) : rc;
+    return due__ctl_count_of_topic(a->queue, topic, count, due_clear_dead);
 }
 
 static int owned_clear(struct ctl_access *a, const char *topic, uint64_t *count)
 {
-    int number = topic_number(a, topic);
-    int rc;
-
-    return has_topic(number, topic, &rc) ? due_clear(a->queue, number, count) : rc;
+    return due__ctl_count_of_topic(a->queue, topic, count, due_clear);
 }
 
 static int owned_pause(struct ctl_access *a, const char *topic)
 {
-    int number = topic_number(a, topic);
-    int rc;
-
-    return has_topic(number, topic, &rc) ? due_pause(a->queue, number) : rc;
+    return due__ctl_of_topic(a->queue, topic, due_pause);
 }
 
 static int owned_resume(struct ctl_access *a, const char *topic)
 {
-    int number = topic_number(a, topic);
-    int rc;
-
-    return has_topic(number, topic, &rc) ? due_resume(a->queue, number) : rc;
+    return due__ctl_of_topic(a->queue, topic, due_resume);
 }
 
 /* A queue that does not close is left to the end of the process, as its memory is. */
@@ -235,6 +183,7 @@ static const struct ctl_access_verbs owned = {
     .cancel = owned_cancel,
     .kick = owned_kick,
     .drop = owned_drop,
+    .promote = owned_promote,
     .move = owned_move,
     .kick_all = owned_kick_all,
     .drop_all = owned_drop_all,
@@ -243,11 +192,6 @@ static const struct ctl_access_verbs owned = {
     .resume = owned_resume,
     .close = owned_close,
 };
-
-void ctl_access_of(struct ctl_access *a, due_queue *q)
-{
-    *a = (struct ctl_access){ .verbs = &owned, .queue = q };
-}
 
 /* ---- Opened and closed ----------------------------------------------------------------------- */
 

@@ -8,20 +8,9 @@
  * not answer is none. */
 int ctl_status_of(int rc)
 {
-    switch (rc) {
-    case 0:
+    if (rc == 0)
         return CTL_FINE;
-    case DUE_EINVAL:
-    case DUE_ENOENT:
-    case DUE_EBUSY:
-    case DUE_EEXIST:
-    case DUE_ELIMIT:
-    case DUE_ENOTSUP:
-    case DUE_ECORRUPT:
-        return CTL_FAULTS;
-    default:
-        return CTL_BROKEN;
-    }
+    return due__ctl_is_of_job(rc) ? CTL_FAULTS : CTL_BROKEN;
 }
 
 static void note(struct ctl_answers *a, int rc)
@@ -50,8 +39,8 @@ void ctl_answer(struct ctl_answers *a, due_id id, int rc)
         fprintf(stderr, "duectl: job %s: %s\n", text, due_error_text(rc));
     if (!a->look->json)
         return;
-    ctl_buffer_text(&a->line, "{\"id\":\"%s\",\"result\":\"%s\"}\n", text,
-                    rc == 0 ? a->done : due_error_name(rc));
+    due__ctl_buffer_text(&a->line, "{\"id\":\"%s\",\"result\":\"%s\"}\n", text,
+                         rc == 0 ? a->done : due_error_name(rc));
     ctl_answer_line(a);
 }
 
@@ -65,10 +54,10 @@ void ctl_answer_all(struct ctl_answers *a, uint64_t count, int rc)
 
 int ctl_answers_end(struct ctl_answers *a, int status)
 {
-    ctl_buffer_text(&a->line, a->look->json ? "{\"%s\":%" PRIu64 "}\n" : "%s %" PRIu64 "\n",
-                    a->done, a->count);
+    due__ctl_buffer_text(&a->line, a->look->json ? "{\"%s\":%" PRIu64 "}\n" : "%s %" PRIu64 "\n",
+                         a->done, a->count);
     ctl_answer_line(a);
-    ctl_buffer_free(&a->line);
+    due__ctl_buffer_free(&a->line);
     if (fflush(stdout) != 0)
         return CTL_BROKEN;
     return status > a->status ? status : a->status;

@@ -7,6 +7,8 @@
 #define CONTROL \
     "  --control PATH instead of URL: its owner does it, as `duectl work --control PATH`\n"
 
+#define CONTROL_LS "  --control PATH instead of URL: those that its owner tells of, in no order\n"
+
 #define COMMON                                                                   \
     "  --topic NAME   only those of this topic\n"                                \
     "  --json         lines of JSON\n"                                           \
@@ -32,7 +34,7 @@ static const char usage_ls[] =
     "Lists the dead jobs of a stored queue, which may be in use: id, when it died, cause, "
     "attempts,\n"
     "topic, reason, and the beginning of its text.  With --json they are as `duectl ls` has them.\n"
-    "\n" COMMON;
+    "\n" CONTROL_LS COMMON;
 
 static const char usage_kick[] =
     "usage: duectl dead kick [OPTION]... [URL] ID...|--all\n"
@@ -55,7 +57,7 @@ static const char usage_drop[] =
 
 /* ---- ls -------------------------------------------------------------------------------------- */
 
-static void add_plain(struct ctl_buffer *b, const due_record *r)
+static void add_plain(struct due__ctl_buffer *b, const due_record *r)
 {
     static const char *const causes[] = { "", "buried", "attempts", "expired" };
     const char *reason = r->reason == NULL ? "" : r->reason;
@@ -64,14 +66,15 @@ static void add_plain(struct ctl_buffer *b, const due_record *r)
     char text[2 * CTL_EXCERPT];
     size_t len = strlen(r->topic);
 
-    ctl_buffer_text(b, "%s  %s  %-8s  %3u  ", due_id_format(r->id, id),
-                    ctl_dump_date(date, r->died_ns), causes[r->cause], r->attempts);
-    ctl_buffer_text(b, "%-12s  ", len == 0 ? "-" : ctl_text_show(text, sizeof text, r->topic, len));
-    ctl_buffer_text(
+    due__ctl_buffer_text(b, "%s  %s  %-8s  %3u  ", due_id_format(r->id, id),
+                         ctl_dump_date(date, r->died_ns), causes[r->cause], r->attempts);
+    due__ctl_buffer_text(b, "%-12s  ",
+                         len == 0 ? "-" : ctl_text_show(text, sizeof text, r->topic, len));
+    due__ctl_buffer_text(
         b, "%s  ",
         reason[0] == '\0' ? "-" : ctl_text_show(text, sizeof text, reason, strnlen(reason, 47)));
-    ctl_buffer_text(b, "%s\n",
-                    r->len == 0 ? "" : ctl_text_show(text, CTL_EXCERPT, r->data, r->len));
+    due__ctl_buffer_text(b, "%s\n",
+                         r->len == 0 ? "" : ctl_text_show(text, CTL_EXCERPT, r->data, r->len));
 }
 
 static int ls_go(struct ctl_look *look)
@@ -140,7 +143,7 @@ static const struct ctl_look_option own[] = { { "topic", true, ctl_take_topic, N
                                               { "all", false, ctl_take_all, NULL },
                                               { "yes", false, ctl_take_yes, NULL } };
 
-const struct ctl_command ctl_dead_ls = { "dead ls", usage_ls, CTL_URL_ONLY, own, 2, ls_go };
+const struct ctl_command ctl_dead_ls = { "dead ls", usage_ls, CTL_URL_ONLY, own, 3, ls_go };
 const struct ctl_command ctl_dead_kick = { "dead kick", usage_kick, CTL_IDS, own, 4, kick_go };
 const struct ctl_command ctl_dead_drop = { "dead drop", usage_drop, CTL_IDS, own, 5, drop_go };
 

@@ -3,10 +3,12 @@
  * What a queue of one process hands out only that process decides: it is asked.  Of a shared queue
  * it is stored, and any process can say it.
  */
-#include "verbs/control.h"
+#include "verbs/verbs.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "inspect/owner.h"
 
 #define COMMON                                                                                 \
     "\n"                                                                                       \
@@ -70,9 +72,9 @@ const struct ctl_command ctl_resume = { "resume", usage_resume, CTL_URL_ONLY, ow
 /* ---- stats, metrics -------------------------------------------------------------------------- */
 
 /* The names and numbers of an object, a line each. */
-static bool say_fields(struct ctl_buffer *b, struct ctl_json *j)
+static bool say_fields(struct due__ctl_buffer *b, struct due__ctl_json *j)
 {
-    if (!ctl_json_sign(j, '{'))
+    if (!due__ctl_json_sign(j, '{'))
         return false;
     do {
         char shown[64];
@@ -80,47 +82,47 @@ static bool say_fields(struct ctl_buffer *b, struct ctl_json *j)
         size_t len, text_len;
         int64_t number;
 
-        if (!ctl_json_string(j, &name, &len) || !ctl_json_sign(j, ':'))
+        if (!due__ctl_json_string(j, &name, &len) || !due__ctl_json_sign(j, ':'))
             return false;
         ctl_text_show(shown, sizeof shown, name, len);
-        ctl_buffer_text(b, "%-10s ", shown);
+        due__ctl_buffer_text(b, "%-10s ", shown);
         if (j->at < j->len && j->line[j->at] == '"') {
-            if (!ctl_json_string(j, &text, &text_len))
+            if (!due__ctl_json_string(j, &text, &text_len))
                 return false;
-            ctl_buffer_text(b, "%s\n", ctl_text_show(shown, sizeof shown, text, text_len));
-        } else if (ctl_json_number(j, DUE_FOREVER, &number)) {
-            ctl_buffer_text(b, "%lld\n", (long long)number);
+            due__ctl_buffer_text(b, "%s\n", ctl_text_show(shown, sizeof shown, text, text_len));
+        } else if (due__ctl_json_number(j, DUE_FOREVER, &number)) {
+            due__ctl_buffer_text(b, "%lld\n", (long long)number);
         } else {
             return false;
         }
-    } while (ctl_json_is(j, ','));
-    return ctl_json_sign(j, '}') && ctl_json_end(j);
+    } while (due__ctl_json_is(j, ','));
+    return due__ctl_json_sign(j, '}') && due__ctl_json_end(j);
 }
 
 static bool take_stats(void *ctx, char *line, size_t len)
 {
     struct ctl_answers *a = ctx;
-    struct ctl_json j = { .line = line, .len = len };
+    struct due__ctl_json j = { .line = line, .len = len };
 
     if (!a->look->json)
         return say_fields(&a->line, &j);
-    ctl_buffer_add(&a->line, line, len);
-    ctl_buffer_add(&a->line, "\n", 1);
+    due__ctl_buffer_add(&a->line, line, len);
+    due__ctl_buffer_add(&a->line, "\n", 1);
     return true;
 }
 
 static bool take_metrics(void *ctx, char *line, size_t len)
 {
     struct ctl_answers *a = ctx;
-    struct ctl_json j = { .line = line, .len = len };
+    struct due__ctl_json j = { .line = line, .len = len };
     char *text;
     size_t n;
 
-    if (!ctl_json_sign(&j, '{') || !ctl_json_string(&j, &text, &n) || n != 7 ||
-        memcmp(text, "metrics", 7) != 0 || !ctl_json_sign(&j, ':') ||
-        !ctl_json_bytes(&j, &text, &n) || !ctl_json_sign(&j, '}'))
+    if (!due__ctl_json_sign(&j, '{') || !due__ctl_json_string(&j, &text, &n) || n != 7 ||
+        memcmp(text, "metrics", 7) != 0 || !due__ctl_json_sign(&j, ':') ||
+        !due__ctl_json_bytes(&j, &text, &n) || !due__ctl_json_sign(&j, '}'))
         return false;
-    ctl_buffer_add(&a->line, text, n);
+    due__ctl_buffer_add(&a->line, text, n);
     return true;
 }
 
@@ -132,17 +134,17 @@ bool ctl_live_fits(const struct ctl_look *look)
 
 int ctl_live_show(const struct ctl_look *look, bool metrics)
 {
-    struct ctl_request request = { .verb = metrics ? CTL_ASK_METRICS : CTL_ASK_STATS, .at_ns = -1 };
     struct ctl_answers answers = { .look = look };
+    struct due__ctl_request request;
 
     if (!ctl_live_fits(look))
         return CTL_USAGE;
-    int rc =
-        ctl_control_ask(look->control, &request, metrics ? take_metrics : take_stats, &answers);
+    ctl_owner_begin(&request, look, metrics ? DUE__CTL_METRICS : DUE__CTL_STATS);
+    int rc = ctl_owner_ask(look->control, &request, metrics ? take_metrics : take_stats, &answers);
     if (rc == 0)
         ctl_answer_line(&answers);
     else if (rc != DUE_ESTORE) /* that was said */
         fprintf(stderr, "duectl: %s\n", due_error_text(rc));
-    ctl_buffer_free(&answers.line);
+    due__ctl_buffer_free(&answers.line);
     return fflush(stdout) != 0 || answers.status != 0 ? CTL_BROKEN : ctl_status_of(rc);
 }

@@ -1,4 +1,4 @@
-/* named.c - jobs that are named: `duectl cancel`, `kick`, `reschedule`. */
+/* named.c - jobs that are named: `duectl cancel`, `kick`, `promote`, `reschedule`. */
 #include "verbs/verbs.h"
 
 #include <stdio.h>
@@ -28,6 +28,10 @@ static const char usage_kick[] =
     "usage: duectl kick [OPTION]... [URL] ID...\n"
     "\n"
     "Dead jobs are due again, at once, as if they had never been tried.\n" OPTIONS;
+
+static const char usage_promote[] = "usage: duectl promote [OPTION]... [URL] ID...\n"
+                                    "\n"
+                                    "Jobs that wait are due now.\n" OPTIONS;
 
 static const char usage_reschedule[] =
     "usage: duectl reschedule [OPTION]... [URL] ID... TIME\n"
@@ -92,6 +96,16 @@ static int kick_them(struct ctl_access *a, const due_id *ids, size_t n, int *res
     return a->verbs->kick(a, ids, n, results);
 }
 
+static int promote_them(struct ctl_access *a, const due_id *ids, size_t n, int *results)
+{
+    return a->verbs->promote(a, ids, n, results);
+}
+
+static int promote_go(struct ctl_look *look)
+{
+    return ctl_named_go(look, "promoted", promote_them);
+}
+
 static int cancel_go(struct ctl_look *look)
 {
     return ctl_named_go(look, "cancelled", cancel_them);
@@ -118,5 +132,6 @@ static int reschedule_go(struct ctl_look *look)
 
 const struct ctl_command ctl_cancel = { "cancel", usage_cancel, CTL_IDS, own, 2, cancel_go };
 const struct ctl_command ctl_kick = { "kick", usage_kick, CTL_IDS, own, 2, kick_go };
+const struct ctl_command ctl_promote = { "promote", usage_promote, CTL_IDS, own, 2, promote_go };
 const struct ctl_command ctl_reschedule = { "reschedule", usage_reschedule, CTL_IDS_TIME, own, 2,
                                             reschedule_go };

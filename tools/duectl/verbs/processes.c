@@ -25,7 +25,9 @@ static const char usage_ps[] =
     "of, and whether it waits for jobs.  One that died stays in the list for a day.  Of a queue "
     "that\n"
     "is not shared, as each file, it is the owner, which has no number.\n" COMMON
-    "  --json         a line of JSON a process\n" OPTIONS
+    "  --json         a line of JSON a process\n"
+    "  --control PATH instead of URL: the queues that are asked for there, and whose they "
+    "are\n" OPTIONS
     "Exit status: 0 listed, also if there is none; 1 there is no such queue; 2 wrong usage; 3 no\n"
     "connection, or the server refuses, or there is no such file.\n";
 
@@ -47,32 +49,32 @@ static const char usage_evict[] =
 struct people {
     const struct ctl_look *look;
     struct ctl_paint paint;
-    struct ctl_buffer line;
+    struct due__ctl_buffer line;
     int64_t now_ns;
     uint64_t shown;
     bool failed; /* the output, or the memory */
 };
 
-static void add_json(struct ctl_buffer *b, const struct ctl_process *p, const char *queue)
+static void add_json(struct due__ctl_buffer *b, const struct ctl_process *p, const char *queue)
 {
     char date[CTL_DUMP_DATE];
 
-    ctl_buffer_text(b, "{\"queue\":\"%s\"", queue);
+    due__ctl_buffer_text(b, "{\"queue\":\"%s\"", queue);
     if (p->number != 0)
-        ctl_buffer_text(b, ",\"number\":%" PRIu64, p->number);
-    ctl_buffer_text(b, ",\"host\":");
-    ctl_dump_shown(b, p->host, strlen(p->host));
-    ctl_buffer_text(b, ",\"pid\":%" PRId64, p->pid);
+        due__ctl_buffer_text(b, ",\"number\":%" PRIu64, p->number);
+    due__ctl_buffer_text(b, ",\"host\":");
+    due__ctl_json_shown(b, p->host, strlen(p->host));
+    due__ctl_buffer_text(b, ",\"pid\":%" PRId64, p->pid);
     if (p->number != 0) {
-        ctl_buffer_text(b, ",\"started\":\"%s\"", ctl_dump_date(date, p->started_ns));
-        ctl_buffer_text(b, ",\"seen\":\"%s\"", ctl_dump_date(date, p->seen_ns));
-        ctl_buffer_text(b, ",\"held\":%" PRIu64 ",\"waits\":%s,\"evicted\":%s", p->held,
-                        p->waits ? "true" : "false", p->evicted ? "true" : "false");
+        due__ctl_buffer_text(b, ",\"started\":\"%s\"", ctl_dump_date(date, p->started_ns));
+        due__ctl_buffer_text(b, ",\"seen\":\"%s\"", ctl_dump_date(date, p->seen_ns));
+        due__ctl_buffer_text(b, ",\"held\":%" PRIu64 ",\"waits\":%s,\"evicted\":%s", p->held,
+                             p->waits ? "true" : "false", p->evicted ? "true" : "false");
     }
-    ctl_buffer_text(b, "}\n");
+    due__ctl_buffer_text(b, "}\n");
 }
 
-static void add_plain(struct ctl_buffer *b, const struct ctl_process *p, int64_t now_ns)
+static void add_plain(struct due__ctl_buffer *b, const struct ctl_process *p, int64_t now_ns)
 {
     char host[2 * CTL_EXCERPT];
     char since[CTL_DURATION];
@@ -82,16 +84,17 @@ static void add_plain(struct ctl_buffer *b, const struct ctl_process *p, int64_t
 
     ctl_text_show(host, sizeof host, p->host, strlen(p->host));
     if (p->number == 0) {
-        ctl_buffer_text(b, "%-16s %-24s %8" PRId64 "  %-12s %-12s %6s  %s\n", "-", host, p->pid,
-                        "-", "-", "-", "owns it alone");
+        due__ctl_buffer_text(b, "%-16s %-24s %8" PRId64 "  %-12s %-12s %6s  %s%s\n", "-", host,
+                             p->pid, "-", "-", "-", p->queue != NULL ? "has " : "owns it alone",
+                             p->queue != NULL ? p->queue : "");
         return;
     }
-    ctl_buffer_text(b, "%-16" PRIu64 " %-24s %8" PRId64 "  %-12s %-12s %6" PRIu64 "  %s\n",
-                    p->number, host, p->pid, ctl_duration(since, up_ns),
-                    ctl_duration(seen, quiet_ns), p->held,
-                    p->evicted ? "evicted"
-                    : p->waits ? "waits"
-                               : "-");
+    due__ctl_buffer_text(b, "%-16" PRIu64 " %-24s %8" PRId64 "  %-12s %-12s %6" PRIu64 "  %s\n",
+                         p->number, host, p->pid, ctl_duration(since, up_ns),
+                         ctl_duration(seen, quiet_ns), p->held,
+                         p->evicted ? "evicted"
+                         : p->waits ? "waits"
+                                    : "-");
 }
 
 static bool show(void *ctx, const struct ctl_process *p)
@@ -105,7 +108,7 @@ static bool show(void *ctx, const struct ctl_process *p)
         l->failed = !ctl_paint_line(&l->paint, CTL_HEADING, heading, sizeof heading - 1);
     l->line.len = 0;
     if (l->look->json) {
-        add_json(&l->line, p, l->look->queue);
+        add_json(&l->line, p, p->queue != NULL ? p->queue : l->look->queue);
         l->failed = l->failed || fwrite(l->line.bytes, 1, l->line.len, stdout) != l->line.len;
     } else {
         add_plain(&l->line, p, l->now_ns);
@@ -124,7 +127,7 @@ static int ps_go(struct ctl_look *look)
     ctl_paint_open(&l.paint);
     int status = ctl_processes(look, show, &l);
     ctl_urls_forget();
-    ctl_buffer_free(&l.line);
+    due__ctl_buffer_free(&l.line);
     return fflush(stdout) != 0 || l.failed ? CTL_BROKEN : status;
 }
 
@@ -141,8 +144,8 @@ static void tell_evicted(void *ctx, const char *number, int rc)
     }
     if (!a->look->json)
         return;
-    ctl_buffer_text(&a->line, "{\"number\":%s,\"result\":\"%s\"}\n", number,
-                    rc == 0 ? a->done : due_error_name(rc));
+    due__ctl_buffer_text(&a->line, "{\"number\":%s,\"result\":\"%s\"}\n", number,
+                         rc == 0 ? a->done : due_error_name(rc));
     ctl_answer_line(a);
 }
 
@@ -173,9 +176,10 @@ static int evict_go(struct ctl_look *look)
     return ctl_answers_end(&answers, status);
 }
 
-static const struct ctl_look_option of_ps[] = { { "json", false, ctl_take_json, NULL } };
+static const struct ctl_look_option of_ps[] = { { "json", false, ctl_take_json, NULL },
+                                                { "control", true, ctl_take_control, "FILE" } };
 static const struct ctl_look_option of_evict[] = { { "json", false, ctl_take_json, NULL },
                                                    { "yes", false, ctl_take_yes, NULL } };
 
-const struct ctl_command ctl_ps = { "ps", usage_ps, CTL_URL_ONLY, of_ps, 1, ps_go };
+const struct ctl_command ctl_ps = { "ps", usage_ps, CTL_URL_ONLY, of_ps, 2, ps_go };
 const struct ctl_command ctl_evict = { "evict", usage_evict, CTL_NUMBERS, of_evict, 2, evict_go };

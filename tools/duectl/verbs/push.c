@@ -5,6 +5,7 @@
  */
 #include "verbs/verbs.h"
 #include "due/cron.h"
+#include "inspect/owner.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -69,7 +70,7 @@ struct push {
     due_extra more;
     const char *zone;
     int64_t now_ns; /* when the lines at hand have come */
-    struct ctl_buffer bytes;
+    struct due__ctl_buffer bytes;
     size_t n;
     struct waiting waiting[CTL_PUT];
     due_spec specs[CTL_PUT];
@@ -88,16 +89,16 @@ static void fault(struct push *p, uint64_t line, size_t column, const char *reas
 
 static void tell_stored(struct push *p, size_t i)
 {
-    struct ctl_buffer *b = &p->answers.line;
+    struct due__ctl_buffer *b = &p->answers.line;
     char id[DUE_ID_TEXT];
     char date[CTL_DUMP_DATE];
 
     due_id_format(p->ids[i], id);
     if (p->look->json)
-        ctl_buffer_text(b, "{\"line\":%" PRIu64 ",\"id\":\"%s\",\"deadline\":\"%s\"}\n",
-                        p->waiting[i].line, id, ctl_dump_date(date, p->waiting[i].at_ns));
+        due__ctl_buffer_text(b, "{\"line\":%" PRIu64 ",\"id\":\"%s\",\"deadline\":\"%s\"}\n",
+                             p->waiting[i].line, id, ctl_dump_date(date, p->waiting[i].at_ns));
     else
-        ctl_buffer_text(b, "%s\n", id);
+        due__ctl_buffer_text(b, "%s\n", id);
     ctl_answer_line(&p->answers);
     if (p->look->ack_lines && p->answers.status != CTL_BROKEN)
         fprintf(stderr, "ack %" PRIu64 "\n", p->waiting[i].line);
@@ -205,7 +206,7 @@ static bool put(struct push *p, uint64_t line, const char *text, size_t len, int
     p->waiting[p->n++] = (struct waiting){
         .line = line, .at = p->bytes.len, .len = len, .at_ns = at_ns, .more = more
     };
-    ctl_buffer_add(&p->bytes, text, len);
+    due__ctl_buffer_add(&p->bytes, text, len);
     if (p->bytes.failed) {
         fprintf(stderr, "duectl: %s\n", due_error_text(DUE_ENOMEM));
         p->answers.status = CTL_BROKEN;
@@ -324,14 +325,14 @@ static int read_all(struct push *p, int signal_fd)
 {
     struct pollfd ready[] = { { .fd = p->in.fd, .events = POLLIN },
                               { .fd = signal_fd, .events = POLLIN } };
-    struct ctl_buffer *b = &p->bytes;
+    struct due__ctl_buffer *b = &p->bytes;
 
     for (;;) {
         if (poll(ready, 2, -1) < 0 && errno != EINTR)
             return -errno;
         if (ready[1].revents != 0)
             return 1;
-        if (!ctl_buffer_grow(b, CHUNK))
+        if (!due__ctl_buffer_grow(b, CHUNK))
             return -ENOMEM;
         ssize_t n = read(p->in.fd, b->bytes + b->len, CHUNK);
         if (n < 0 && errno != EINTR && errno != EAGAIN)
@@ -431,7 +432,7 @@ static void extra_fill(due_extra *more, const struct ctl_push *push)
 static int push_all(struct push *p, int signal_fd, const struct ctl_entry *at)
 {
     const char *control = p->look->control;
-    int status = control == NULL ? 0 : ctl_control_reach(control);
+    int status = control == NULL ? 0 : ctl_owner_reach(control);
 
     if (status == 0)
         status = ctl_access_open(&p->access, p->look, false);
@@ -475,8 +476,8 @@ static int push_go(struct ctl_look *look)
         close(signal_fd);
     ctl_input_close(&p.in);
     forget_waiting(&p);
-    ctl_buffer_free(&p.bytes);
-    ctl_buffer_free(&p.answers.line);
+    due__ctl_buffer_free(&p.bytes);
+    due__ctl_buffer_free(&p.answers.line);
     return status;
 }
 

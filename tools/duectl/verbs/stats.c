@@ -36,7 +36,8 @@ static const char *ago(char text[CTL_DURATION], int64_t from_ns, int64_t to_ns)
                                                           : ctl_duration(text, to_ns - from_ns);
 }
 
-static void add_plain(struct ctl_buffer *b, const struct ctl_count *c, int64_t now_ns, int width)
+static void add_plain(struct due__ctl_buffer *b, const struct ctl_count *c, int64_t now_ns,
+                      int width)
 {
     char topic[2 * CTL_EXCERPT];
     char overdue[CTL_DURATION];
@@ -44,37 +45,37 @@ static void add_plain(struct ctl_buffer *b, const struct ctl_count *c, int64_t n
     const char *name = c->topic == NULL ? "(all)" : c->topic[0] == '\0' ? "-" : c->topic;
 
     ctl_text_show(topic, sizeof topic, name, strlen(name));
-    ctl_buffer_text(b, "%-*s %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %12" PRIu64, width,
-                    topic, c->waiting, c->due, c->reserved, c->dead, c->bytes);
-    ctl_buffer_text(b, "  %-14s %s%s", ago(overdue, c->oldest_ns, now_ns),
-                    ago(next, now_ns, c->next_ns), c->paused ? "  paused" : "");
+    due__ctl_buffer_text(b, "%-*s %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %12" PRIu64,
+                         width, topic, c->waiting, c->due, c->reserved, c->dead, c->bytes);
+    due__ctl_buffer_text(b, "  %-14s %s%s", ago(overdue, c->oldest_ns, now_ns),
+                         ago(next, now_ns, c->next_ns), c->paused ? "  paused" : "");
     if (c->limit > 0)
-        ctl_buffer_text(b, "  limit %" PRIu64, c->limit);
-    ctl_buffer_add(b, "\n", 1);
+        due__ctl_buffer_text(b, "  limit %" PRIu64, c->limit);
+    due__ctl_buffer_add(b, "\n", 1);
 }
 
-void ctl_count_dump(struct ctl_buffer *b, const struct ctl_count *c, const char *queue)
+void ctl_count_dump(struct due__ctl_buffer *b, const struct ctl_count *c, const char *queue)
 {
     char date[CTL_DUMP_DATE];
 
-    ctl_buffer_text(b, "{\"queue\":\"%s\"", queue);
+    due__ctl_buffer_text(b, "{\"queue\":\"%s\"", queue);
     if (c->topic != NULL) {
-        ctl_buffer_text(b, ",\"topic\":");
-        ctl_dump_bytes(b, c->topic, strlen(c->topic));
+        due__ctl_buffer_text(b, ",\"topic\":");
+        due__ctl_json_put(b, c->topic, strlen(c->topic));
     }
-    ctl_buffer_text(b,
-                    ",\"waiting\":%" PRIu64 ",\"due\":%" PRIu64 ",\"reserved\":%" PRIu64
-                    ",\"dead\":%" PRIu64 ",\"bytes\":%" PRIu64,
-                    c->waiting, c->due, c->reserved, c->dead, c->bytes);
+    due__ctl_buffer_text(b,
+                         ",\"waiting\":%" PRIu64 ",\"due\":%" PRIu64 ",\"reserved\":%" PRIu64
+                         ",\"dead\":%" PRIu64 ",\"bytes\":%" PRIu64,
+                         c->waiting, c->due, c->reserved, c->dead, c->bytes);
     if (c->oldest_ns != DUE_FOREVER)
-        ctl_buffer_text(b, ",\"oldest_due\":\"%s\"", ctl_dump_date(date, c->oldest_ns));
+        due__ctl_buffer_text(b, ",\"oldest_due\":\"%s\"", ctl_dump_date(date, c->oldest_ns));
     if (c->next_ns != DUE_FOREVER)
-        ctl_buffer_text(b, ",\"next\":\"%s\"", ctl_dump_date(date, c->next_ns));
+        due__ctl_buffer_text(b, ",\"next\":\"%s\"", ctl_dump_date(date, c->next_ns));
     if (c->paused)
-        ctl_buffer_text(b, ",\"paused\":true");
+        due__ctl_buffer_text(b, ",\"paused\":true");
     if (c->limit > 0)
-        ctl_buffer_text(b, ",\"limit\":%" PRIu64, c->limit);
-    ctl_buffer_text(b, "}\n");
+        due__ctl_buffer_text(b, ",\"limit\":%" PRIu64, c->limit);
+    due__ctl_buffer_text(b, "}\n");
 }
 
 /* How wide the names of the topics are, as far as that is shown in one column. */
@@ -91,14 +92,14 @@ static int name_width(const struct ctl_counted *c)
     return (int)width;
 }
 
-static void add_stats(struct ctl_buffer *b, const struct ctl_counted *c,
+static void add_stats(struct due__ctl_buffer *b, const struct ctl_counted *c,
                       const struct ctl_look *look)
 {
     int width = name_width(c);
 
     if (!look->json)
-        ctl_buffer_text(b, "%-*s %9s %9s %9s %9s %12s  %-14s %s\n", width, "topic", "waiting",
-                        "due", "reserved", "dead", "bytes", "overdue", "next in");
+        due__ctl_buffer_text(b, "%-*s %9s %9s %9s %9s %12s  %-14s %s\n", width, "topic", "waiting",
+                             "due", "reserved", "dead", "bytes", "overdue", "next in");
     for (size_t i = 0; i <= c->n; i++) {
         const struct ctl_count *of = i < c->n ? &c->topics[i] : &c->all;
 
@@ -112,41 +113,41 @@ static void add_stats(struct ctl_buffer *b, const struct ctl_counted *c,
 /* ---- metrics --------------------------------------------------------------------------------- */
 
 /* In quotes; bytes that are no UTF-8 as the library writes them. */
-static void add_label(struct ctl_buffer *b, const char *name, const char *text)
+static void add_label(struct due__ctl_buffer *b, const char *name, const char *text)
 {
-    ctl_buffer_text(b, "%s=\"", name);
+    due__ctl_buffer_text(b, "%s=\"", name);
     for (; *text != '\0'; text++) {
-        size_t n = ctl_utf8_length(text, strlen(text));
+        size_t n = due__ctl_utf8_length(text, strlen(text));
 
         if (n == 0)
-            ctl_buffer_text(b, "\\\\x%02x", (unsigned char)*text);
+            due__ctl_buffer_text(b, "\\\\x%02x", (unsigned char)*text);
         else if (*text == '\n')
-            ctl_buffer_add(b, "\\n", 2);
+            due__ctl_buffer_add(b, "\\n", 2);
         else if (*text == '"' || *text == '\\')
-            ctl_buffer_add(b, (char[]){ '\\', *text }, 2);
+            due__ctl_buffer_add(b, (char[]){ '\\', *text }, 2);
         else
-            ctl_buffer_add(b, text, n);
+            due__ctl_buffer_add(b, text, n);
         text += n == 0 ? 0 : n - 1;
     }
-    ctl_buffer_add(b, "\"", 1);
+    due__ctl_buffer_add(b, "\"", 1);
 }
 
-static void add_head(struct ctl_buffer *b, const char *name, const char *help)
+static void add_head(struct due__ctl_buffer *b, const char *name, const char *help)
 {
-    ctl_buffer_text(b, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
+    due__ctl_buffer_text(b, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
 }
 
-static void add_labels(struct ctl_buffer *b, const char *name, const struct ctl_count *c,
+static void add_labels(struct due__ctl_buffer *b, const char *name, const struct ctl_count *c,
                        const char *queue)
 {
-    ctl_buffer_text(b, "%s{queue=\"%s\"", name, queue);
+    due__ctl_buffer_text(b, "%s{queue=\"%s\"", name, queue);
     if (c->topic != NULL) {
-        ctl_buffer_add(b, ",", 1);
+        due__ctl_buffer_add(b, ",", 1);
         add_label(b, "topic", c->topic);
     }
 }
 
-static void add_jobs(struct ctl_buffer *b, const char *name, const struct ctl_count *c,
+static void add_jobs(struct due__ctl_buffer *b, const char *name, const struct ctl_count *c,
                      const char *queue)
 {
     const struct {
@@ -159,18 +160,18 @@ static void add_jobs(struct ctl_buffer *b, const char *name, const struct ctl_co
 
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         add_labels(b, name, c, queue);
-        ctl_buffer_text(b, ",state=\"%s\"} %" PRIu64 "\n", states[i].state, states[i].count);
+        due__ctl_buffer_text(b, ",state=\"%s\"} %" PRIu64 "\n", states[i].state, states[i].count);
     }
 }
 
-static void add_seconds(struct ctl_buffer *b, const char *name, const struct ctl_count *c,
+static void add_seconds(struct due__ctl_buffer *b, const char *name, const struct ctl_count *c,
                         const char *queue, int64_t ns)
 {
     add_labels(b, name, c, queue);
     if (ns == DUE_FOREVER)
-        ctl_buffer_text(b, "} +Inf\n");
+        due__ctl_buffer_text(b, "} +Inf\n");
     else
-        ctl_buffer_text(b, "} %" PRId64 ".%09d\n", ns / DUE_S(1), (int)(ns % DUE_S(1)));
+        due__ctl_buffer_text(b, "} %" PRId64 ".%09d\n", ns / DUE_S(1), (int)(ns % DUE_S(1)));
 }
 
 static int64_t age_ns(const struct ctl_counted *all, const struct ctl_count *c)
@@ -178,7 +179,7 @@ static int64_t age_ns(const struct ctl_counted *all, const struct ctl_count *c)
     return c->oldest_ns == DUE_FOREVER ? 0 : all->now_ns - c->oldest_ns;
 }
 
-static void add_metrics(struct ctl_buffer *b, const struct ctl_counted *c,
+static void add_metrics(struct due__ctl_buffer *b, const struct ctl_counted *c,
                         const struct ctl_look *look)
 {
     static const char jobs[] = "due_jobs";
@@ -197,7 +198,7 @@ static void add_metrics(struct ctl_buffer *b, const struct ctl_counted *c,
     add_seconds(b, next, &c->all, look->queue, c->all.due > 0 ? 0 : next_ns);
     add_head(b, bytes, "Bytes of the payloads of all jobs stored now.");
     add_labels(b, bytes, &c->all, look->queue);
-    ctl_buffer_text(b, "} %" PRIu64 "\n", c->all.bytes);
+    due__ctl_buffer_text(b, "} %" PRIu64 "\n", c->all.bytes);
     if (c->n == 0)
         return;
     add_head(b, topic_jobs, "Jobs stored now, by topic and state.");
@@ -211,7 +212,7 @@ static void add_metrics(struct ctl_buffer *b, const struct ctl_counted *c,
 /* ---- The command ----------------------------------------------------------------------------- */
 
 /* On a terminal its lines are cut, the heading stands out, and so do topics with dead jobs. */
-static void paint_stats(struct ctl_buffer *b, const struct ctl_counted *c)
+static void paint_stats(struct due__ctl_buffer *b, const struct ctl_counted *c)
 {
     struct ctl_paint paint;
     size_t from = 0;
@@ -231,7 +232,7 @@ static void paint_stats(struct ctl_buffer *b, const struct ctl_counted *c)
 }
 
 static int go(const struct ctl_look *look,
-              void (*add)(struct ctl_buffer *b, const struct ctl_counted *c,
+              void (*add)(struct due__ctl_buffer *b, const struct ctl_counted *c,
                           const struct ctl_look *look))
 {
     struct ctl_answers out = { .look = look };
@@ -248,7 +249,7 @@ static int go(const struct ctl_look *look,
             paint_stats(&out.line, &counted);
         ctl_answer_line(&out);
     }
-    ctl_buffer_free(&out.line);
+    due__ctl_buffer_free(&out.line);
     ctl_count_free(&counted);
     return fflush(stdout) != 0 || out.status != 0 ? CTL_BROKEN : status;
 }

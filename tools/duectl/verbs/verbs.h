@@ -5,16 +5,14 @@
  *   access.c   the queue that is changed: this process becomes its owner
  *   answers.c  what became of each job: for people, or as lines of JSON
  *   push.c     duectl push
- *   named.c    duectl cancel, kick, reschedule: jobs that are named
+ *   named.c    duectl cancel, kick, promote, reschedule: jobs that are named
  *   dead.c     duectl dead ls, kick, drop
  *   whole.c    duectl clear, and all that are dead
  *   show.c     duectl show
  *   count.c    what a queue holds, by topic
  *   stats.c    duectl stats, and what metrics shows
  *   processes.c  duectl ps, evict
- *   request.c  what is said on a control socket
- *   serve.c    the control socket of a process that owns a queue
- *   carry.c    what is asked for there is carried out
+ *   socket.c   the control socket of a process that owns a queue
  *   client.c   a queue that is changed by its owner, who is asked there
  *   live.c     duectl pause, resume; stats, metrics of a control socket
  *
@@ -27,8 +25,9 @@
 #define DUECTL_VERBS_H
 
 #include "move/move.h"
+#include "wire/request.h"
 
-enum { CTL_NAMED = 256 }; /* jobs that are named in one change */
+enum { CTL_NAMED = DUE__CTL_IDS }; /* jobs that are named in one change */
 
 /* ---- The command line ------------------------------------------------------------------------ */
 
@@ -60,7 +59,6 @@ struct ctl_access {
     uint64_t moved;   /* bytes that had gone to and fro when somebody looked last */
     bool shared;      /* by other processes */
     int stop_fd;      /* a put into a full queue ends when that can be read; 0: it does not */
-    bool waits_not;   /* a put into a full queue answers DUE_EAGAIN, or DUE_ETIMEDOUT, at once */
 };
 
 /* Each answers 0 or a DUE_E* code, and waits until the change is stored.  A call with @topic NULL
@@ -73,6 +71,7 @@ struct ctl_access_verbs {
     int (*cancel)(struct ctl_access *a, const due_id *ids, size_t n, int *results);
     int (*kick)(struct ctl_access *a, const due_id *ids, size_t n, int *results);
     int (*drop)(struct ctl_access *a, const due_id *ids, size_t n, int *results);
+    int (*promote)(struct ctl_access *a, const due_id *ids, size_t n, int *results);
     int (*move)(struct ctl_access *a, const due_id *ids, size_t n, int64_t at_ns, int *results);
     int (*kick_all)(struct ctl_access *a, const char *topic, uint64_t *count);
     int (*drop_all)(struct ctl_access *a, const char *topic, uint64_t *count);
@@ -83,8 +82,6 @@ struct ctl_access_verbs {
 };
 
 extern const struct ctl_access_verbs ctl_asked_verbs; /* its owner is asked */
-/* For who owns the queue already. */
-void ctl_access_of(struct ctl_access *a, due_queue *q);
 
 /* 0, or an exit status: said why not.  @must_exist: a queue that is not there is not made. */
 int ctl_access_open(struct ctl_access *a, const struct ctl_look *look, bool must_exist);
@@ -101,7 +98,7 @@ struct ctl_answers {
     const char *done; /* "cancelled" */
     uint64_t count;   /* of those that were */
     int status;
-    struct ctl_buffer line;
+    struct due__ctl_buffer line;
 };
 
 /* One job was changed, or @rc says why not. */
@@ -145,20 +142,18 @@ void ctl_count_open(struct ctl_counted *c);
 bool ctl_count_job(struct ctl_counted *c, const due_record *record);
 void ctl_count_sort(struct ctl_counted *c);
 /* The line of `duectl stats --json`. */
-void ctl_count_dump(struct ctl_buffer *b, const struct ctl_count *c, const char *queue);
+void ctl_count_dump(struct due__ctl_buffer *b, const struct ctl_count *c, const char *queue);
 
 /* ---- The control socket ---------------------------------------------------------------------- */
 
 /* Open it for a queue of this name: 0, or an exit status: said why not.  @takes_jobs: the queue
- * waits until a change is stored, so it can be said of each job.  Close it before the queue; NULL
- * is allowed. */
-struct ctl_control;
-int ctl_control_open(struct ctl_control **control, const char *path, due_queue *q, const char *name,
+ * waits until a change is stored, so it can be said of each job.  Close it before the queue is
+ * freed; NULL is allowed. */
+struct due_control;
+int ctl_control_open(struct due_control **control, const char *path, due_queue *q, const char *name,
                      bool takes_jobs);
-void ctl_control_close(struct ctl_control *control);
+void ctl_control_close(struct due_control *control);
 
-/* Is there an owner at that socket?  0, or an exit status: said why not. */
-int ctl_control_reach(const char *path);
 /* What the owner says of its queue: the exit status. */
 int ctl_live_show(const struct ctl_look *look, bool metrics);
 /* Are the options such that it can be asked?  False: said why not. */
@@ -170,6 +165,7 @@ extern const struct ctl_command ctl_push;
 extern const struct ctl_command ctl_show;
 extern const struct ctl_command ctl_cancel;
 extern const struct ctl_command ctl_kick;
+extern const struct ctl_command ctl_promote;
 extern const struct ctl_command ctl_reschedule;
 extern const struct ctl_command ctl_dead_ls;
 extern const struct ctl_command ctl_dead_kick;

@@ -30,7 +30,7 @@ int64_t ctl_web_now(void)
 
 /* ---- In the other process -------------------------------------------------------------------- */
 
-static bool write_all(const struct ctl_buffer *b)
+static bool write_all(const struct due__ctl_buffer *b)
 {
     size_t done = 0;
 
@@ -48,7 +48,7 @@ __attribute__((noreturn)) static void errand_main(ctl_errand_body *body,
                                                   const struct ctl_look *look, const void *ctx,
                                                   int out_fd, int said_fd)
 {
-    struct ctl_buffer out = { 0 };
+    struct due__ctl_buffer out = { 0 };
 
     if (dup2(out_fd, STDOUT_FILENO) < 0 || dup2(said_fd, STDERR_FILENO) < 0 ||
         close_range(STDERR_FILENO + 1, ~0u, 0) != 0)
@@ -99,7 +99,7 @@ bool ctl_errand_start(struct ctl_errand *e, ctl_errand_body *body, const struct 
 }
 
 /* Read once.  What is longer than @most is left out; of an answer that is the end of the errand. */
-static void read_some(struct ctl_errand *e, int *fd, struct ctl_buffer *to, size_t most)
+static void read_some(struct ctl_errand *e, int *fd, struct due__ctl_buffer *to, size_t most)
 {
     char bytes[CHUNK];
     ssize_t n = read(*fd, bytes, sizeof bytes);
@@ -112,7 +112,7 @@ static void read_some(struct ctl_errand *e, int *fd, struct ctl_buffer *to, size
         return;
     }
     size_t room = most - to->len;
-    ctl_buffer_add(to, bytes, (size_t)n < room ? (size_t)n : room);
+    due__ctl_buffer_add(to, bytes, (size_t)n < room ? (size_t)n : room);
     if (to == &e->out && ((size_t)n > room || to->failed))
         ctl_errand_kill(e);
 }
@@ -132,9 +132,9 @@ bool ctl_errand_read(struct ctl_errand *e, bool out, bool said)
     e->pid = 0;
     e->status = WIFEXITED(status) && !e->cut ? WEXITSTATUS(status) : CTL_BROKEN;
     if (e->cut)
-        ctl_buffer_text(&e->said, "duectl: this took too long, or its answer was too long\n");
+        due__ctl_buffer_text(&e->said, "duectl: this took too long, or its answer was too long\n");
     else if (!WIFEXITED(status))
-        ctl_buffer_text(&e->said, "duectl: this was ended by signal %d\n", WTERMSIG(status));
+        due__ctl_buffer_text(&e->said, "duectl: this was ended by signal %d\n", WTERMSIG(status));
     return true;
 }
 
@@ -146,7 +146,7 @@ void ctl_errand_kill(struct ctl_errand *e)
 
 void ctl_errand_free(struct ctl_errand *e)
 {
-    ctl_buffer_free(&e->out);
-    ctl_buffer_free(&e->said);
+    due__ctl_buffer_free(&e->out);
+    due__ctl_buffer_free(&e->said);
     *e = (struct ctl_errand){ .out_fd = -1, .said_fd = -1 };
 }

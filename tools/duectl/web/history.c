@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void keep(struct ctl_buffer *b, const void *bytes, size_t len)
+static void keep(struct due__ctl_buffer *b, const void *bytes, size_t len)
 {
     b->len = 0;
     b->failed = false;
-    ctl_buffer_add(b, bytes, len);
+    due__ctl_buffer_add(b, bytes, len);
 }
 
 static void keep_sample(struct ctl_history *h, const char *line, size_t len)
@@ -41,7 +41,7 @@ static void keep_seen(struct ctl_history *h, const char *bytes, size_t len)
 
 void ctl_history_add(struct ctl_history *h, struct ctl_errand *look)
 {
-    struct ctl_buffer *out = &look->out;
+    struct due__ctl_buffer *out = &look->out;
     const char *first = out->len == 0 ? NULL : memchr(out->bytes, '\n', out->len);
     const char *text_end = out->len == 0 ? NULL : memchr(out->bytes, '\0', out->len);
 
@@ -63,42 +63,42 @@ bool ctl_history_said(struct ctl_history *h, const struct ctl_errand *e)
     return !same && h->said.len > 0;
 }
 
-void ctl_history_write(const struct ctl_history *h, uint64_t after, struct ctl_buffer *to)
+void ctl_history_write(const struct ctl_history *h, uint64_t after, struct due__ctl_buffer *to)
 {
     uint64_t from = h->count > CTL_LOOKS ? h->count - CTL_LOOKS : 0;
 
     if (after <= h->count && after > from)
         from = after;
     for (uint64_t i = from; i < h->count; i++)
-        ctl_buffer_add(to, h->samples[i % CTL_LOOKS], h->lens[i % CTL_LOOKS]);
-    ctl_buffer_add(to, h->rest.bytes, h->rest.len);
-    ctl_buffer_text(to, "{\"looks\":%" PRIu64 "}\n", h->count);
+        due__ctl_buffer_add(to, h->samples[i % CTL_LOOKS], h->lens[i % CTL_LOOKS]);
+    due__ctl_buffer_add(to, h->rest.bytes, h->rest.len);
+    due__ctl_buffer_text(to, "{\"looks\":%" PRIu64 "}\n", h->count);
 }
 
-void ctl_history_last(const struct ctl_history *h, struct ctl_buffer *to)
+void ctl_history_last(const struct ctl_history *h, struct due__ctl_buffer *to)
 {
     size_t at = (h->count + CTL_LOOKS - 1) % CTL_LOOKS;
 
     if (h->count == 0)
-        ctl_buffer_text(to, "null");
+        due__ctl_buffer_text(to, "null");
     else
-        ctl_buffer_add(to, h->samples[at], h->lens[at] - 1);
+        due__ctl_buffer_add(to, h->samples[at], h->lens[at] - 1);
 }
 
-void ctl_said_dump(struct ctl_buffer *to, const struct ctl_buffer *said)
+void ctl_said_dump(struct due__ctl_buffer *to, const struct due__ctl_buffer *said)
 {
     size_t len = said->len;
 
     while (len > 0 && said->bytes[len - 1] == '\n')
         len--;
-    ctl_dump_shown(to, len == 0 ? "" : said->bytes, len);
+    due__ctl_json_shown(to, len == 0 ? "" : said->bytes, len);
 }
 
 void ctl_history_free(struct ctl_history *h)
 {
     for (size_t i = 0; i < CTL_LOOKS; i++)
         free(h->samples[i]);
-    ctl_buffer_free(&h->rest);
-    ctl_buffer_free(&h->said);
-    ctl_buffer_free(&h->seen);
+    due__ctl_buffer_free(&h->rest);
+    due__ctl_buffer_free(&h->said);
+    due__ctl_buffer_free(&h->seen);
 }

@@ -141,7 +141,7 @@ static void completed(void *ctx, struct MHD_Connection *c, void **request,
     }
     if (asked->made != NULL)
         MHD_destroy_response(asked->made);
-    ctl_buffer_free(&asked->body);
+    due__ctl_buffer_free(&asked->body);
     free(asked);
     *request = NULL;
 }
@@ -253,7 +253,7 @@ static enum MHD_Result requested(void *ctx, struct MHD_Connection *c, const char
     if (*upload_len > 0) {
         if (asked->body.len + *upload_len > asked->body_len)
             return MHD_NO;
-        ctl_buffer_add(&asked->body, upload, *upload_len);
+        due__ctl_buffer_add(&asked->body, upload, *upload_len);
         *upload_len = 0;
         return asked->body.failed ? MHD_NO : MHD_YES;
     }

@@ -11,7 +11,7 @@ struct ctl_asked {
     struct ctl_web *web;
     struct ctl_watched *queue; /* of which it asks; the first, unless it says another */
     struct MHD_Connection *connection;
-    struct ctl_buffer body;
+    struct due__ctl_buffer body;
     size_t body_len;           /* that there will be; 0: it has none */
     bool begun;                /* its errand: it is not begun again */
     struct MHD_Response *made; /* NULL: not yet */

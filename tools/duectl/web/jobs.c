@@ -15,7 +15,7 @@
 
 struct paging {
     const struct ctl_page *page;
-    struct ctl_buffer *out;
+    struct due__ctl_buffer *out;
     uint64_t found;
     uint64_t unreadable;
     bool more;
@@ -35,15 +35,16 @@ static size_t cut(const void *text, size_t len, size_t most)
     return most;
 }
 
-void ctl_job_show(struct ctl_buffer *out, const char *name, const due_record *record, size_t most)
+void ctl_job_show(struct due__ctl_buffer *out, const char *name, const due_record *record,
+                  size_t most)
 {
     due_record r = *record;
 
     r.len = cut(r.data, r.len, most);
-    ctl_buffer_text(out, "{\"%s\":", name);
+    due__ctl_buffer_text(out, "{\"%s\":", name);
     ctl_dump_listed(out, &r);
     out->len -= out->len > 0; /* its line feed */
-    ctl_buffer_text(out, ",\"bytes\":%zu}\n", record->len);
+    due__ctl_buffer_text(out, ",\"bytes\":%zu}\n", record->len);
 }
 
 static bool is_wanted(const struct ctl_page *p, due_id id, const due_record *r)
@@ -88,12 +89,12 @@ static bool visit_named(void *ctx, due_id id, int rc, const due_record *record)
     if (rc == 0)
         ctl_job_show(p->out, "job", record, p->page->whole ? CTL_SHOWN_BYTES : CTL_EXCERPT_BYTES);
     else
-        ctl_buffer_text(p->out, "{\"missing\":\"%s\",\"why\":\"%s\"}\n", due_id_format(id, text),
-                        due_error_name(rc));
+        due__ctl_buffer_text(p->out, "{\"missing\":\"%s\",\"why\":\"%s\"}\n",
+                             due_id_format(id, text), due_error_name(rc));
     return true;
 }
 
-int ctl_page(const struct ctl_look *look, const void *ctx, struct ctl_buffer *out)
+int ctl_page(const struct ctl_look *look, const void *ctx, struct due__ctl_buffer *out)
 {
     const struct ctl_page *page = ctx;
     struct paging p = { .page = page, .out = out };
@@ -103,6 +104,6 @@ int ctl_page(const struct ctl_look *look, const void *ctx, struct ctl_buffer *ou
     if (p.unreadable > 0)
         fprintf(stderr, "duectl: %" PRIu64 " jobs cannot be read: duectl verify says more\n",
                 p.unreadable);
-    ctl_buffer_text(out, "{\"more\":%s}\n", p.more ? "true" : "false");
+    due__ctl_buffer_text(out, "{\"more\":%s}\n", p.more ? "true" : "false");
     return status == CTL_FINE && p.unreadable > 0 ? CTL_FAULTS : status;
 }

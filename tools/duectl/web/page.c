@@ -18,12 +18,12 @@
 /* ---- Answers --------------------------------------------------------------------------------- */
 
 /* The last line goes behind @lines. */
-static struct MHD_Response *lines_of(struct ctl_buffer *lines, int status,
-                                     const struct ctl_buffer *said)
+static struct MHD_Response *lines_of(struct due__ctl_buffer *lines, int status,
+                                     const struct due__ctl_buffer *said)
 {
-    ctl_buffer_text(lines, "{\"end\":%d,\"said\":", status);
+    due__ctl_buffer_text(lines, "{\"end\":%d,\"said\":", status);
     ctl_said_dump(lines, said);
-    ctl_buffer_text(lines, "}\n");
+    due__ctl_buffer_text(lines, "}\n");
     if (lines->failed)
         return NULL;
     return ctl_http_response(lines->bytes, lines->len, "application/x-ndjson; charset=utf-8");
@@ -110,19 +110,19 @@ static enum MHD_Result answer_look(struct ctl_asked *asked)
 {
     const struct ctl_watched *q = asked->queue;
     const char *after = argument(asked->connection, "after");
-    struct ctl_buffer lines = { 0 };
+    struct due__ctl_buffer lines = { 0 };
     uint64_t number = 0;
 
     if (after != NULL && !read_number(after, &number))
         return ctl_http_refuse(asked, MHD_HTTP_BAD_REQUEST, "this is no number\n");
-    ctl_buffer_text(
+    due__ctl_buffer_text(
         &lines, "{\"queue\":\"%s\",\"number\":%d,\"store\":%s,\"control\":%s,\"writes\":%s}\n",
         q->look.queue, (int)(q - asked->web->queues) + 1, q->look.url != NULL ? "true" : "false",
         q->look.control != NULL ? "true" : "false", q->look.writes ? "true" : "false");
     ctl_watched_write(asked->web, &lines);
     ctl_history_write(&q->history, number, &lines);
     struct MHD_Response *r = lines_of(&lines, q->history.status, &q->history.said);
-    ctl_buffer_free(&lines);
+    due__ctl_buffer_free(&lines);
     return ctl_http_deliver(asked->connection, MHD_HTTP_OK, r);
 }
 
@@ -155,10 +155,10 @@ static enum MHD_Result answer_get(struct ctl_asked *asked, const char *path)
 /* The body is there. */
 static enum MHD_Result answer_change(struct ctl_asked *asked)
 {
-    struct ctl_json j = { .line = asked->body.bytes, .len = asked->body.len };
-    static struct ctl_request request;
+    struct due__ctl_json j = { .line = asked->body.bytes, .len = asked->body.len };
+    static struct due__ctl_request request;
 
-    if (!ctl_request_read(&request, &j))
+    if (!due__ctl_request_read(&request, &j))
         return ctl_http_refuse(asked, MHD_HTTP_BAD_REQUEST, j.fault);
     if (!ctl_change_is_known(&request))
         return ctl_http_refuse(asked, MHD_HTTP_FORBIDDEN,
@@ -192,7 +192,7 @@ static unsigned refused_post(struct ctl_asked *asked, const char *path, const ch
     if (length == NULL || !read_number(length, &len))
         return MHD_HTTP_LENGTH_REQUIRED;
     *why = "this is too long\n";
-    if (len == 0 || len > CTL_REQUEST_MAX)
+    if (len == 0 || len > DUE__CTL_REQUEST_MAX)
         return MHD_HTTP_CONTENT_TOO_LARGE;
     asked->body_len = (size_t)len;
     return 0;

@@ -100,7 +100,7 @@ static const char *place_of(const char *url, size_t *len)
     return place;
 }
 
-static void add_name(const struct ctl_look *look, struct ctl_buffer *to)
+static void add_name(const struct ctl_look *look, struct due__ctl_buffer *to)
 {
     const char *path = look->url == NULL ? look->control : ctl_file_of(look->url);
     const char *slash = path == NULL ? NULL : strrchr(path, '/');
@@ -108,29 +108,28 @@ static void add_name(const struct ctl_look *look, struct ctl_buffer *to)
     size_t len = path == NULL ? 0 : strlen(path);
     const char *place = path == NULL ? place_of(look->url, &len) : path;
 
-    ctl_buffer_text(to, "\"name\":");
-    ctl_dump_shown(to, name, strlen(name));
-    ctl_buffer_text(to, ",\"place\":");
-    ctl_dump_shown(to, place, len);
+    due__ctl_buffer_text(to, "\"name\":");
+    due__ctl_json_shown(to, name, strlen(name));
+    due__ctl_buffer_text(to, ",\"place\":");
+    due__ctl_json_shown(to, place, len);
 }
 
-static void add_queue_line(const struct ctl_web *w, size_t at, struct ctl_buffer *to)
+static void add_queue_line(const struct ctl_web *w, size_t at, struct due__ctl_buffer *to)
 {
     const struct ctl_watched *q = &w->queues[at];
     int64_t busy_ns = w->errands[at].pid != 0 ? ctl_web_now() - q->began_ns : 0;
 
-    ctl_buffer_text(to, "{\"listed\":{\"number\":%zu,", at + 1);
+    due__ctl_buffer_text(to, "{\"listed\":{\"number\":%zu,", at + 1);
     add_name(&q->look, to);
-    ctl_buffer_text(to,
-                    ",\"store\":%s,\"end\":%d,\"said\":", q->look.url != NULL ? "true" : "false",
-                    q->history.status);
+    due__ctl_buffer_text(to, ",\"store\":%s,\"end\":%d,\"said\":",
+                         q->look.url != NULL ? "true" : "false", q->history.status);
     ctl_said_dump(to, &q->history.said);
-    ctl_buffer_text(to, ",\"busy_ms\":%" PRId64 ",\"last\":", busy_ns / 1000000);
+    due__ctl_buffer_text(to, ",\"busy_ms\":%" PRId64 ",\"last\":", busy_ns / 1000000);
     ctl_history_last(&q->history, to);
-    ctl_buffer_text(to, "}}\n");
+    due__ctl_buffer_text(to, "}}\n");
 }
 
-void ctl_watched_write(const struct ctl_web *w, struct ctl_buffer *to)
+void ctl_watched_write(const struct ctl_web *w, struct due__ctl_buffer *to)
 {
     for (size_t i = 0; w->queue_count > 1 && i < w->queue_count; i++)
         add_queue_line(w, i, to);

@@ -15,7 +15,7 @@
 static const char path[] = "/metrics";
 
 /* The errand: what the command prints goes to the pipe that is its standard output. */
-static int scrape(const struct ctl_look *look, const void *ctx, struct ctl_buffer *out)
+static int scrape(const struct ctl_look *look, const void *ctx, struct due__ctl_buffer *out)
 {
     (void)ctx;
     (void)out;

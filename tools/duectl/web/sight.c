@@ -24,11 +24,11 @@ enum { OLDEST = 10, SEEN_MAX = 4 << 20 };
 
 struct sight {
     struct ctl_counted counted;
-    struct ctl_buffer seen;
+    struct due__ctl_buffer seen;
     size_t jobs;
     struct oldest {
         int64_t until_ns;
-        struct ctl_buffer line;
+        struct due__ctl_buffer line;
     } oldest[OLDEST];
     size_t oldest_count;
 };
@@ -45,7 +45,7 @@ static void note_oldest(struct sight *s, const due_record *r)
     if (at == OLDEST && r->until_ns >= s->oldest[OLDEST - 1].until_ns)
         return;
     if (at == OLDEST)
-        ctl_buffer_free(&s->oldest[--at].line);
+        due__ctl_buffer_free(&s->oldest[--at].line);
     else
         s->oldest_count++;
     for (; at > 0 && s->oldest[at - 1].until_ns > r->until_ns; at--)
@@ -64,7 +64,7 @@ static bool visit_job(void *ctx, due_id id, int rc, const due_record *record)
         return true;
     }
     if (s->jobs++ < SEEN_MAX)
-        ctl_buffer_add(&s->seen, &hash, sizeof hash);
+        due__ctl_buffer_add(&s->seen, &hash, sizeof hash);
     note_oldest(s, record);
     return ctl_count_job(&s->counted, record);
 }
@@ -91,7 +91,7 @@ static uint64_t missing(const uint64_t *a, size_t n, const uint64_t *b, size_t m
     return count;
 }
 
-static void add_rates(struct ctl_buffer *out, struct sight *s, const struct ctl_seen *last,
+static void add_rates(struct due__ctl_buffer *out, struct sight *s, const struct ctl_seen *last,
                       int64_t now_ns)
 {
     uint64_t *seen = (void *)s->seen.bytes;
@@ -101,14 +101,14 @@ static void add_rates(struct ctl_buffer *out, struct sight *s, const struct ctl_
         qsort(seen, n, sizeof *seen, by_value);
     if (last->at_ns == 0 || (last->hashes == NULL && last->n > 0))
         return;
-    ctl_buffer_text(out, ",\"came\":%" PRIu64 ",\"went\":%" PRIu64 ",\"over_ms\":%" PRId64,
-                    missing(seen, n, last->hashes, last->n),
-                    missing(last->hashes, last->n, seen, n), (now_ns - last->at_ns) / 1000000);
+    due__ctl_buffer_text(out, ",\"came\":%" PRIu64 ",\"went\":%" PRIu64 ",\"over_ms\":%" PRId64,
+                         missing(seen, n, last->hashes, last->n),
+                         missing(last->hashes, last->n, seen, n), (now_ns - last->at_ns) / 1000000);
 }
 
-static void add_all(struct ctl_buffer *out, const struct ctl_counted *c, const char *queue)
+static void add_all(struct due__ctl_buffer *out, const struct ctl_counted *c, const char *queue)
 {
-    ctl_buffer_text(out, ",\"unreadable\":%" PRIu64 ",\"all\":", c->unreadable);
+    due__ctl_buffer_text(out, ",\"unreadable\":%" PRIu64 ",\"all\":", c->unreadable);
     ctl_count_dump(out, &c->all, queue);
     out->len -= out->len > 0; /* its line feed */
 }
@@ -117,18 +117,18 @@ static void add_all(struct ctl_buffer *out, const struct ctl_counted *c, const c
 
 static bool take_line(void *ctx, char *line, size_t len)
 {
-    ctl_buffer_add(ctx, line, len);
+    due__ctl_buffer_add(ctx, line, len);
     return true;
 }
 
 /* The text of the metrics, in place; false: that makes no sense. */
-static bool metrics_text(struct ctl_buffer *line, char **text, size_t *len)
+static bool metrics_text(struct due__ctl_buffer *line, char **text, size_t *len)
 {
-    struct ctl_json j = { .line = line->bytes, .len = line->len };
+    struct due__ctl_json j = { .line = line->bytes, .len = line->len };
 
-    return ctl_json_sign(&j, '{') && ctl_json_string(&j, text, len) && *len == 7 &&
-           memcmp(*text, "metrics", 7) == 0 && ctl_json_sign(&j, ':') &&
-           ctl_json_bytes(&j, text, len) && ctl_json_sign(&j, '}');
+    return due__ctl_json_sign(&j, '{') && due__ctl_json_string(&j, text, len) && *len == 7 &&
+           memcmp(*text, "metrics", 7) == 0 && due__ctl_json_sign(&j, ':') &&
+           due__ctl_json_bytes(&j, text, len) && due__ctl_json_sign(&j, '}');
 }
 
 static bool begins(const char *line, size_t len, const char *with)
@@ -137,33 +137,33 @@ static bool begins(const char *line, size_t len, const char *with)
 }
 
 /* A number, as Prometheus writes it. */
-static void add_number(struct ctl_buffer *out, const char *at, size_t len)
+static void add_number(struct due__ctl_buffer *out, const char *at, size_t len)
 {
     static const char known[] = "0123456789.e+-Inf";
     size_t n = 0;
 
     while (n < len && strchr(known, at[n]) != NULL && at[n] != '\0')
         n++;
-    ctl_buffer_add(out, at, n);
+    due__ctl_buffer_add(out, at, n);
 }
 
 /* name_bucket{queue="q",le="0.001"} 7, of which the label and the value are wanted. */
-static void add_bucket(struct ctl_buffer *out, const char *line, size_t len, bool *any)
+static void add_bucket(struct due__ctl_buffer *out, const char *line, size_t len, bool *any)
 {
     const char *le = memmem(line, len, "le=\"", 4);
     const char *value = memrchr(line, ' ', len);
 
     if (le == NULL || value == NULL || value < le)
         return;
-    ctl_buffer_text(out, *any ? ",[\"" : ",\"late\":[[\"");
+    due__ctl_buffer_text(out, *any ? ",[\"" : ",\"late\":[[\"");
     add_number(out, le + 4, (size_t)(line + len - le) - 4);
-    ctl_buffer_text(out, "\",\"");
+    due__ctl_buffer_text(out, "\",\"");
     add_number(out, value + 1, (size_t)(line + len - value) - 1);
-    ctl_buffer_text(out, "\"]");
+    due__ctl_buffer_text(out, "\"]");
     *any = true;
 }
 
-static void add_figures(struct ctl_buffer *out, const char *text, size_t len)
+static void add_figures(struct due__ctl_buffer *out, const char *text, size_t len)
 {
     const char *end = text + len;
     bool any = false;
@@ -176,50 +176,53 @@ static void add_figures(struct ctl_buffer *out, const char *text, size_t len)
         if (begins(text, n, "due_lateness_seconds_bucket{")) {
             add_bucket(out, text, n, &any);
         } else if (begins(text, n, "due_oldest_ready_age_seconds{") && value != NULL && !any) {
-            ctl_buffer_text(out, ",\"overdue_s\":\"");
+            due__ctl_buffer_text(out, ",\"overdue_s\":\"");
             add_number(out, value + 1, (size_t)(text + n - value) - 1);
-            ctl_buffer_text(out, "\"");
+            due__ctl_buffer_text(out, "\"");
         }
         text += n + 1;
     }
-    ctl_buffer_text(out, any ? "]" : "");
+    due__ctl_buffer_text(out, any ? "]" : "");
 }
 
 /* 0, or an exit status: said what went wrong.  @metrics is the line of them. */
-static int add_owner(struct ctl_buffer *out, const char *path, struct ctl_buffer *metrics)
+static int add_owner(struct due__ctl_buffer *out, const struct ctl_look *look,
+                     struct due__ctl_buffer *metrics)
 {
-    struct ctl_buffer line = { 0 };
+    struct due__ctl_buffer line = { 0 };
+    struct due__ctl_request request;
     char *text;
     size_t len;
-    int rc = ctl_control_ask(path, &(struct ctl_request){ .verb = CTL_ASK_STATS, .at_ns = -1 },
-                             take_line, &line);
+
+    ctl_owner_begin(&request, look, DUE__CTL_STATS);
+    int rc = ctl_owner_ask(look->control, &request, take_line, &line);
 
     if (rc == 0) {
-        ctl_buffer_text(out, ",\"owner\":");
-        ctl_buffer_add(out, line.bytes, line.len);
+        due__ctl_buffer_text(out, ",\"owner\":");
+        due__ctl_buffer_add(out, line.bytes, line.len);
         line.len = 0;
-        rc = ctl_control_ask(path, &(struct ctl_request){ .verb = CTL_ASK_METRICS, .at_ns = -1 },
-                             take_line, &line);
-        ctl_buffer_add(metrics, line.bytes, line.len);
+        request.verb = DUE__CTL_METRICS;
+        rc = ctl_owner_ask(look->control, &request, take_line, &line);
+        due__ctl_buffer_add(metrics, line.bytes, line.len);
     }
     if (rc == 0 && metrics_text(&line, &text, &len))
         add_figures(out, text, len);
-    ctl_buffer_free(&line);
+    due__ctl_buffer_free(&line);
     return rc == 0 ? CTL_FINE : CTL_BROKEN;
 }
 
 /* ---- The look -------------------------------------------------------------------------------- */
 
-static void add_rest(struct ctl_buffer *out, const struct sight *s, const char *queue)
+static void add_rest(struct due__ctl_buffer *out, const struct sight *s, const char *queue)
 {
     for (size_t i = 0; i < s->counted.n; i++) {
-        ctl_buffer_text(out, "{\"topic\":");
+        due__ctl_buffer_text(out, "{\"topic\":");
         ctl_count_dump(out, &s->counted.topics[i], queue);
         out->len -= out->len > 0;
-        ctl_buffer_text(out, "}\n");
+        due__ctl_buffer_text(out, "}\n");
     }
     for (size_t i = 0; i < s->oldest_count; i++)
-        ctl_buffer_add(out, s->oldest[i].line.bytes, s->oldest[i].line.len);
+        due__ctl_buffer_add(out, s->oldest[i].line.bytes, s->oldest[i].line.len);
 }
 
 static int64_t wall_ms(void)
@@ -231,10 +234,10 @@ static int64_t wall_ms(void)
 }
 
 /* It ends with its process, which gives the memory back. */
-int ctl_sight(const struct ctl_look *look, const void *ctx, struct ctl_buffer *out)
+int ctl_sight(const struct ctl_look *look, const void *ctx, struct due__ctl_buffer *out)
 {
     static struct sight s;
-    struct ctl_buffer metrics = { 0 };
+    struct due__ctl_buffer metrics = { 0 };
     int64_t began_ns = ctl_web_now();
     int status = CTL_FINE;
     int owner = CTL_FINE;
@@ -245,23 +248,23 @@ int ctl_sight(const struct ctl_look *look, const void *ctx, struct ctl_buffer *o
     if (status > CTL_FINE || s.counted.failed)
         return s.counted.failed ? CTL_BROKEN : status;
     ctl_count_sort(&s.counted);
-    ctl_buffer_text(out, "{\"sample\":{\"at_ms\":%" PRId64, wall_ms());
+    due__ctl_buffer_text(out, "{\"sample\":{\"at_ms\":%" PRId64, wall_ms());
     if (look->url != NULL) {
         add_all(out, &s.counted, look->queue);
         add_rates(out, &s, ctx, ctl_web_now());
     }
     if (look->control != NULL)
-        owner = add_owner(out, look->control, &metrics);
+        owner = add_owner(out, look, &metrics);
     if (look->url == NULL && owner != CTL_FINE)
         return owner;
-    ctl_buffer_text(out, ",\"took_ms\":%" PRId64 "}}\n", (ctl_web_now() - began_ns) / 1000000);
+    due__ctl_buffer_text(out, ",\"took_ms\":%" PRId64 "}}\n", (ctl_web_now() - began_ns) / 1000000);
     add_rest(out, &s, look->queue);
     if (look->url == NULL && metrics.len > 0) {
-        ctl_buffer_add(out, metrics.bytes, metrics.len);
-        ctl_buffer_add(out, "\n", 1);
+        due__ctl_buffer_add(out, metrics.bytes, metrics.len);
+        due__ctl_buffer_add(out, "\n", 1);
     }
-    ctl_buffer_add(out, "", 1);
+    due__ctl_buffer_add(out, "", 1);
     if (s.jobs <= SEEN_MAX && s.seen.len > 0)
-        ctl_buffer_add(out, s.seen.bytes, s.seen.len);
+        due__ctl_buffer_add(out, s.seen.bytes, s.seen.len);
     return owner;
 }

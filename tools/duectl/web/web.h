@@ -25,7 +25,8 @@
 #ifndef DUECTL_WEB_H
 #define DUECTL_WEB_H
 
-#include "verbs/control.h"
+#include "inspect/owner.h"
+#include "verbs/verbs.h"
 
 enum {
     CTL_TOKEN = 32,            /* digits of a token */
@@ -58,14 +59,15 @@ bool ctl_origin_is_ours(const char *origin, const char *address, int port);
 /* ---- errand.c -------------------------------------------------------------------------------- */
 
 /* What the other process does: the exit status.  What it adds to @out goes to the caller. */
-typedef int ctl_errand_body(const struct ctl_look *look, const void *ctx, struct ctl_buffer *out);
+typedef int ctl_errand_body(const struct ctl_look *look, const void *ctx,
+                            struct due__ctl_buffer *out);
 
 struct ctl_errand {
     pid_t pid;                   /* 0: none */
     const struct ctl_look *look; /* at which queue */
     int out_fd, said_fd;         /* -1: at its end */
-    struct ctl_buffer out;       /* what it has written */
-    struct ctl_buffer said;      /* what it has said on standard error */
+    struct due__ctl_buffer out;  /* what it has written */
+    struct due__ctl_buffer said; /* what it has said on standard error */
     int64_t until_ns;            /* then it is ended */
     bool cut;                    /* it was: for its time, or its length */
     bool writes;                 /* it changes the queue, and so is not ended at once */
@@ -83,7 +85,7 @@ void ctl_errand_free(struct ctl_errand *e); /* after its end */
 /* ---- The bodies ------------------------------------------------------------------------------ */
 
 /* @ctx is the struct ctl_seen of the look before. */
-int ctl_sight(const struct ctl_look *look, const void *ctx, struct ctl_buffer *out);
+int ctl_sight(const struct ctl_look *look, const void *ctx, struct due__ctl_buffer *out);
 
 /* Which jobs; @has_id: that one alone, with more of its payload if it is to be @whole. */
 struct ctl_page {
@@ -95,13 +97,14 @@ struct ctl_page {
     uint64_t from;
     uint64_t most;
 };
-int ctl_page(const struct ctl_look *look, const void *ctx, struct ctl_buffer *out);
+int ctl_page(const struct ctl_look *look, const void *ctx, struct due__ctl_buffer *out);
 /* The line of a job, with at most so many bytes of its payload. */
-void ctl_job_show(struct ctl_buffer *out, const char *name, const due_record *record, size_t most);
+void ctl_job_show(struct due__ctl_buffer *out, const char *name, const due_record *record,
+                  size_t most);
 
-/* @ctx is a struct ctl_request. */
-int ctl_change(const struct ctl_look *look, const void *ctx, struct ctl_buffer *out);
-bool ctl_change_is_known(const struct ctl_request *r);
+/* @ctx is a struct due__ctl_request. */
+int ctl_change(const struct ctl_look *look, const void *ctx, struct due__ctl_buffer *out);
+bool ctl_change_is_known(const struct due__ctl_request *r);
 
 /* ---- history.c ------------------------------------------------------------------------------- */
 
@@ -115,10 +118,10 @@ struct ctl_seen {
 struct ctl_history {
     char *samples[CTL_LOOKS]; /* a line each, at its number modulo CTL_LOOKS */
     size_t lens[CTL_LOOKS];
-    uint64_t count;         /* of all there ever were */
-    struct ctl_buffer rest; /* the other lines of the last one that succeeded */
-    struct ctl_buffer said; /* what the last one said was wrong */
-    struct ctl_buffer seen; /* its hashes */
+    uint64_t count;              /* of all there ever were */
+    struct due__ctl_buffer rest; /* the other lines of the last one that succeeded */
+    struct due__ctl_buffer said; /* what the last one said was wrong */
+    struct due__ctl_buffer seen; /* its hashes */
     struct ctl_seen last;
     int status;
 };
@@ -128,11 +131,11 @@ void ctl_history_add(struct ctl_history *h, struct ctl_errand *look);
 /* Take over only what one has said.  True: something is wrong, and it is not what was said last. */
 bool ctl_history_said(struct ctl_history *h, const struct ctl_errand *e);
 /* The samples behind number @after, and the rest. */
-void ctl_history_write(const struct ctl_history *h, uint64_t after, struct ctl_buffer *to);
+void ctl_history_write(const struct ctl_history *h, uint64_t after, struct due__ctl_buffer *to);
 /* The last sample, without a line feed, or null. */
-void ctl_history_last(const struct ctl_history *h, struct ctl_buffer *to);
+void ctl_history_last(const struct ctl_history *h, struct due__ctl_buffer *to);
 /* What was said, as a text of JSON. */
-void ctl_said_dump(struct ctl_buffer *to, const struct ctl_buffer *said);
+void ctl_said_dump(struct due__ctl_buffer *to, const struct due__ctl_buffer *said);
 void ctl_history_free(struct ctl_history *h);
 
 /* ---- loop.c, http.c -------------------------------------------------------------------------- */
@@ -178,7 +181,7 @@ bool ctl_watched_open(struct ctl_web *w);
 /* The one that an errand is of. */
 struct ctl_watched *ctl_watched_of(struct ctl_web *w, const struct ctl_errand *e);
 /* A line for each, unless there is but one. */
-void ctl_watched_write(const struct ctl_web *w, struct ctl_buffer *to);
+void ctl_watched_write(const struct ctl_web *w, struct due__ctl_buffer *to);
 
 /* ---- What is served -------------------------------------------------------------------------- */
 

@@ -27,12 +27,12 @@ static const char *const lines[] = {
 };
 
 /* Read a copy of the bytes that has no byte behind it.  The caller frees *@copy. */
-static bool read_copy(const char *line, size_t len, struct ctl_dump *dump, struct ctl_json *j,
+static bool read_copy(const char *line, size_t len, struct ctl_dump *dump, struct due__ctl_json *j,
                       char **copy)
 {
     *copy = malloc(len > 0 ? len : 1);
     memcpy(*copy, line, len);
-    *j = (struct ctl_json){ .line = *copy, .len = len };
+    *j = (struct due__ctl_json){ .line = *copy, .len = len };
     bool fine = ctl_dump_read(dump, j);
 
     cr_assert(fine == (j->fault == NULL), "%.*s", (int)len, line);
@@ -40,7 +40,7 @@ static bool read_copy(const char *line, size_t len, struct ctl_dump *dump, struc
     return fine;
 }
 
-static void write_again(struct ctl_buffer *b, const struct ctl_dump *d)
+static void write_again(struct due__ctl_buffer *b, const struct ctl_dump *d)
 {
     if (d->kind == CTL_DUMP_HEAD)
         ctl_dump_head(b);
@@ -55,10 +55,10 @@ static void write_again(struct ctl_buffer *b, const struct ctl_dump *d)
 /* What is taken is written in one way, which says the same. */
 static void expect_stable(const char *line, size_t len)
 {
-    struct ctl_buffer once = { 0 };
-    struct ctl_buffer twice = { 0 };
+    struct due__ctl_buffer once = { 0 };
+    struct due__ctl_buffer twice = { 0 };
     struct ctl_dump dump;
-    struct ctl_json j;
+    struct due__ctl_json j;
     char *copy;
 
     if (read_copy(line, len, &dump, &j, &copy)) {
@@ -70,16 +70,16 @@ static void expect_stable(const char *line, size_t len)
         cr_assert(once.len == twice.len && memcmp(once.bytes, twice.bytes, once.len) == 0);
     }
     free(copy);
-    ctl_buffer_free(&once);
-    ctl_buffer_free(&twice);
+    due__ctl_buffer_free(&once);
+    due__ctl_buffer_free(&twice);
 }
 
 Test(dump, a_line_is_written_as_it_was_read)
 {
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        struct ctl_buffer b = { 0 };
+        struct due__ctl_buffer b = { 0 };
         struct ctl_dump dump;
-        struct ctl_json j;
+        struct due__ctl_json j;
         char *copy;
 
         cr_assert(read_copy(lines[i], strlen(lines[i]), &dump, &j, &copy), "%s: %s", lines[i],
@@ -89,7 +89,7 @@ Test(dump, a_line_is_written_as_it_was_read)
                       b.bytes[b.len - 1] == '\n',
                   "%s", lines[i]);
         free(copy);
-        ctl_buffer_free(&b);
+        due__ctl_buffer_free(&b);
     }
 }
 
@@ -99,11 +99,11 @@ Test(dump, any_bytes_come_back_as_they_were)
     uint64_t random = 7;
 
     for (int round = 0; round < 3000; round++) {
-        struct ctl_buffer b = { 0 };
+        struct due__ctl_buffer b = { 0 };
         unsigned char bytes[40];
         size_t len = (size_t)crew_below(&random, sizeof bytes);
         struct ctl_dump dump;
-        struct ctl_json j;
+        struct due__ctl_json j;
         char *copy;
 
         for (size_t i = 0; i < len; i++) /* some are text */
@@ -115,7 +115,7 @@ Test(dump, any_bytes_come_back_as_they_were)
         cr_assert(dump.record.len == len &&
                   (len == 0 || memcmp(dump.record.data, bytes, len) == 0));
         free(copy);
-        ctl_buffer_free(&b);
+        due__ctl_buffer_free(&b);
     }
 }
 
@@ -124,7 +124,7 @@ Test(dump, a_line_that_was_cut_off_is_refused)
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         for (size_t len = 0; len < strlen(lines[i]); len++) {
             struct ctl_dump dump;
-            struct ctl_json j;
+            struct due__ctl_json j;
             char *copy;
 
             cr_assert_not(read_copy(lines[i], len, &dump, &j, &copy), "%.*s", (int)len, lines[i]);
@@ -208,7 +208,7 @@ Test(dump, what_is_wrong_is_said_and_where)
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct ctl_dump dump;
-        struct ctl_json j;
+        struct due__ctl_json j;
         char *copy;
 
         cr_assert_not(read_copy(wrong[i].line, strlen(wrong[i].line), &dump, &j, &copy), "%s",

@@ -1,13 +1,7 @@
-/* json_write.c - texts, bytes and times as JSON has them. */
-#include "base/base.h"
+/* json_write.c - bytes as a string of JSON, or, where they are no text, as {"base64":...}. */
+#include "text/text.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
-/* ---- Bytes ----------------------------------------------------------------------------------- */
-
-size_t ctl_utf8_length(const void *bytes, size_t left)
+size_t due__ctl_utf8_length(const void *bytes, size_t left)
 {
     const unsigned char *at = bytes;
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -34,7 +28,7 @@ static bool is_control(unsigned char byte)
 static bool is_text(const unsigned char *at, size_t len)
 {
     for (size_t i = 0; i < len;) {
-        size_t n = ctl_utf8_length(at + i, len - i);
+        size_t n = due__ctl_utf8_length(at + i, len - i);
 
         if (n == 0 || is_control(at[i]))
             return false;
@@ -61,30 +55,30 @@ static char escape_of(unsigned char byte)
     }
 }
 
-static void add_string(struct ctl_buffer *b, const unsigned char *at, size_t len)
+static void add_string(struct due__ctl_buffer *b, const unsigned char *at, size_t len)
 {
     size_t from = 0;
 
-    ctl_buffer_add(b, "\"", 1);
+    due__ctl_buffer_add(b, "\"", 1);
     for (size_t i = 0; i < len; i++) {
         char letter = escape_of(at[i]);
 
         if (letter == 0)
             continue;
-        ctl_buffer_add(b, at + from, i - from);
-        ctl_buffer_add(b, (char[]){ '\\', letter }, 2);
+        due__ctl_buffer_add(b, at + from, i - from);
+        due__ctl_buffer_add(b, (char[]){ '\\', letter }, 2);
         from = i + 1;
     }
     if (len > from)
-        ctl_buffer_add(b, at + from, len - from);
-    ctl_buffer_add(b, "\"", 1);
+        due__ctl_buffer_add(b, at + from, len - from);
+    due__ctl_buffer_add(b, "\"", 1);
 }
 
-static void add_base64(struct ctl_buffer *b, const unsigned char *at, size_t len)
+static void add_base64(struct due__ctl_buffer *b, const unsigned char *at, size_t len)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-    ctl_buffer_text(b, "{\"base64\":\"");
+    due__ctl_buffer_text(b, "{\"base64\":\"");
     for (size_t i = 0; i < len; i += 3) {
         uint32_t word = (uint32_t)at[i] << 16 | (i + 1 < len ? (uint32_t)at[i + 1] << 8 : 0) |
                         (i + 2 < len ? at[i + 2] : 0);
@@ -92,12 +86,12 @@ static void add_base64(struct ctl_buffer *b, const unsigned char *at, size_t len
                         i + 1 < len ? digits[word >> 6 & 63] : '=',
                         i + 2 < len ? digits[word & 63] : '=' };
 
-        ctl_buffer_add(b, four, sizeof four);
+        due__ctl_buffer_add(b, four, sizeof four);
     }
-    ctl_buffer_text(b, "\"}");
+    due__ctl_buffer_text(b, "\"}");
 }
 
-void ctl_dump_bytes(struct ctl_buffer *b, const void *bytes, size_t len)
+void due__ctl_json_put(struct due__ctl_buffer *b, const void *bytes, size_t len)
 {
     if (is_text(bytes, len))
         add_string(b, bytes, len);
@@ -105,39 +99,22 @@ void ctl_dump_bytes(struct ctl_buffer *b, const void *bytes, size_t len)
         add_base64(b, bytes, len);
 }
 
-void ctl_dump_shown(struct ctl_buffer *b, const void *bytes, size_t len)
+void due__ctl_json_shown(struct due__ctl_buffer *b, const void *bytes, size_t len)
 {
     const unsigned char *at = bytes;
 
-    ctl_buffer_add(b, "\"", 1);
+    due__ctl_buffer_add(b, "\"", 1);
     for (size_t i = 0; i < len;) {
-        size_t n = ctl_utf8_length(at + i, len - i);
+        size_t n = due__ctl_utf8_length(at + i, len - i);
         char letter = escape_of(at[i]);
 
         if (n == 0 || is_control(at[i]))
-            ctl_buffer_add(b, "?", 1);
+            due__ctl_buffer_add(b, "?", 1);
         else if (letter != 0)
-            ctl_buffer_add(b, (char[]){ '\\', letter }, 2);
+            due__ctl_buffer_add(b, (char[]){ '\\', letter }, 2);
         else
-            ctl_buffer_add(b, at + i, n);
+            due__ctl_buffer_add(b, at + i, n);
         i += n == 0 ? 1 : n;
     }
-    ctl_buffer_add(b, "\"", 1);
-}
-
-/* ---- Times ----------------------------------------------------------------------------------- */
-
-const char *ctl_dump_date(char text[CTL_DUMP_DATE], int64_t ns)
-{
-    time_t seconds = (time_t)(ns / DUE_S(1));
-    struct tm date;
-    size_t n;
-
-    if (ns == DUE_FOREVER || gmtime_r(&seconds, &date) == NULL) {
-        memcpy(text, "never", sizeof "never");
-        return text;
-    }
-    n = strftime(text, CTL_DUMP_DATE, "%Y-%m-%dT%H:%M:%S", &date);
-    snprintf(text + n, CTL_DUMP_DATE - n, ".%09dZ", (int)(ns % DUE_S(1)));
-    return text;
+    due__ctl_buffer_add(b, "\"", 1);
 }

@@ -1,25 +1,25 @@
-/* json.c - what stands in a line of JSON, piece by piece.
+/* json_read.c - what stands in a line of JSON, piece by piece.
  *
  * A string is decoded where it stands: what it says is never longer than how it is said.
  */
-#include "move/move.h"
+#include "text/text.h"
 
 #include <string.h>
 
-bool ctl_json_fault(struct ctl_json *j, const char *fault)
+bool due__ctl_json_fault(struct due__ctl_json *j, const char *fault)
 {
     if (j->fault == NULL)
         j->fault = fault;
     return false;
 }
 
-static void skip_blanks(struct ctl_json *j)
+static void skip_blanks(struct due__ctl_json *j)
 {
     while (j->at < j->len && strchr(" \t\r", j->line[j->at]) != NULL && j->line[j->at] != '\0')
         j->at++;
 }
 
-bool ctl_json_is(struct ctl_json *j, char sign)
+bool due__ctl_json_is(struct due__ctl_json *j, char sign)
 {
     skip_blanks(j);
     if (j->at == j->len || j->line[j->at] != sign)
@@ -28,20 +28,20 @@ bool ctl_json_is(struct ctl_json *j, char sign)
     return true;
 }
 
-bool ctl_json_end(struct ctl_json *j)
+bool due__ctl_json_end(struct due__ctl_json *j)
 {
     skip_blanks(j);
     return j->at == j->len;
 }
 
-bool ctl_json_sign(struct ctl_json *j, char sign)
+bool due__ctl_json_sign(struct due__ctl_json *j, char sign)
 {
     static const char *const texts[] = { "expected {", "expected }", "expected :",
                                          "expected [", "expected ]", "expected a string" };
     const char *at = strchr("{}:[]\"", sign);
 
-    return ctl_json_is(j, sign) ||
-           ctl_json_fault(j, texts[at != NULL ? (size_t)(at - "{}:[]\"") % 6 : 5]);
+    return due__ctl_json_is(j, sign) ||
+           due__ctl_json_fault(j, texts[at != NULL ? (size_t)(at - "{}:[]\"") % 6 : 5]);
 }
 
 /* ---- Strings --------------------------------------------------------------------------------- */
@@ -56,14 +56,14 @@ static int hex_digit(char c)
 }
 
 /* The four digits behind \u. */
-static bool read_unit(struct ctl_json *j, uint32_t *unit)
+static bool read_unit(struct due__ctl_json *j, uint32_t *unit)
 {
     *unit = 0;
     for (int i = 0; i < 4; i++) {
         int digit = j->at < j->len ? hex_digit(j->line[j->at]) : -1;
 
         if (digit < 0)
-            return ctl_json_fault(j, "expected four hexadecimal digits");
+            return due__ctl_json_fault(j, "expected four hexadecimal digits");
         *unit = *unit << 4 | (uint32_t)digit;
         j->at++;
     }
@@ -71,7 +71,7 @@ static bool read_unit(struct ctl_json *j, uint32_t *unit)
 }
 
 /* A character above U+FFFF stands as two units. */
-static bool read_character(struct ctl_json *j, uint32_t *code)
+static bool read_character(struct due__ctl_json *j, uint32_t *code)
 {
     uint32_t low;
 
@@ -80,12 +80,14 @@ static bool read_character(struct ctl_json *j, uint32_t *code)
     if (*code < 0xd800 || *code > 0xdfff)
         return true;
     if (*code > 0xdbff || j->len - j->at < 2 || j->line[j->at] != '\\' || j->line[j->at + 1] != 'u')
-        return ctl_json_fault(j, "half a character: bytes that are no text go into {\"base64\":}");
+        return due__ctl_json_fault(
+            j, "half a character: bytes that are no text go into {\"base64\":}");
     j->at += 2;
     if (!read_unit(j, &low))
         return false;
     if (low < 0xdc00 || low > 0xdfff)
-        return ctl_json_fault(j, "half a character: bytes that are no text go into {\"base64\":}");
+        return due__ctl_json_fault(
+            j, "half a character: bytes that are no text go into {\"base64\":}");
     *code = 0x10000 + ((*code & 0x3ff) << 10) + (low & 0x3ff);
     return true;
 }
@@ -105,7 +107,7 @@ static size_t put_character(char *to, uint32_t code)
 }
 
 /* Behind a backslash: what it stands for, at @to. */
-static bool read_escape(struct ctl_json *j, char *to, size_t *n)
+static bool read_escape(struct due__ctl_json *j, char *to, size_t *n)
 {
     static const char letters[] = "\"\\/bfnrt";
     static const char meant[] = "\"\\/\b\f\n\r\t";
@@ -120,7 +122,7 @@ static bool read_escape(struct ctl_json *j, char *to, size_t *n)
         return true;
     }
     if (letter != 'u')
-        return ctl_json_fault(j, "no such escape");
+        return due__ctl_json_fault(j, "no such escape");
     j->at++;
     if (!read_character(j, &code))
         return false;
@@ -128,9 +130,9 @@ static bool read_escape(struct ctl_json *j, char *to, size_t *n)
     return true;
 }
 
-bool ctl_json_string(struct ctl_json *j, char **text, size_t *len)
+bool due__ctl_json_string(struct due__ctl_json *j, char **text, size_t *len)
 {
-    if (!ctl_json_sign(j, '"'))
+    if (!due__ctl_json_sign(j, '"'))
         return false;
     char *to = j->line + j->at;
 
@@ -140,7 +142,7 @@ bool ctl_json_string(struct ctl_json *j, char **text, size_t *len)
         size_t n = 1;
 
         if (byte < ' ')
-            return ctl_json_fault(j, "a control character in a string");
+            return due__ctl_json_fault(j, "a control character in a string");
         j->at++;
         if (byte != '\\')
             *to = (char)byte;
@@ -149,7 +151,7 @@ bool ctl_json_string(struct ctl_json *j, char **text, size_t *len)
         to += n;
     }
     if (j->at == j->len)
-        return ctl_json_fault(j, "the string does not end");
+        return due__ctl_json_fault(j, "the string does not end");
     j->at++;
     *len = (size_t)(to - *text);
     return true;
@@ -157,7 +159,7 @@ bool ctl_json_string(struct ctl_json *j, char **text, size_t *len)
 
 /* ---- Numbers, bytes -------------------------------------------------------------------------- */
 
-bool ctl_json_number(struct ctl_json *j, int64_t most, int64_t *value)
+bool due__ctl_json_number(struct due__ctl_json *j, int64_t most, int64_t *value)
 {
     size_t from;
 
@@ -168,13 +170,13 @@ bool ctl_json_number(struct ctl_json *j, int64_t most, int64_t *value)
         if (__builtin_mul_overflow(*value, 10, value) ||
             __builtin_add_overflow(*value, j->line[j->at] - '0', value) || *value > most) {
             j->at = from;
-            return ctl_json_fault(j, "the number is too large");
+            return due__ctl_json_fault(j, "the number is too large");
         }
     }
     if (j->at == from || (j->at > from + 1 && j->line[from] == '0'))
-        return ctl_json_fault(j, "expected a whole number that is not negative");
+        return due__ctl_json_fault(j, "expected a whole number that is not negative");
     if (j->at < j->len && strchr(".eE", j->line[j->at]) != NULL && j->line[j->at] != '\0')
-        return ctl_json_fault(j, "expected a whole number");
+        return due__ctl_json_fault(j, "expected a whole number");
     return true;
 }
 
@@ -220,20 +222,20 @@ static bool base64_decode(char *text, size_t *len)
     return true;
 }
 
-bool ctl_json_bytes(struct ctl_json *j, char **bytes, size_t *len)
+bool due__ctl_json_bytes(struct due__ctl_json *j, char **bytes, size_t *len)
 {
     char *name;
     size_t name_len;
 
-    if (!ctl_json_is(j, '{'))
-        return ctl_json_string(j, bytes, len);
-    if (!ctl_json_string(j, &name, &name_len))
+    if (!due__ctl_json_is(j, '{'))
+        return due__ctl_json_string(j, bytes, len);
+    if (!due__ctl_json_string(j, &name, &name_len))
         return false;
     if (name_len != 6 || memcmp(name, "base64", 6) != 0)
-        return ctl_json_fault(j, "expected {\"base64\":");
-    if (!ctl_json_sign(j, ':') || !ctl_json_string(j, bytes, len))
+        return due__ctl_json_fault(j, "expected {\"base64\":");
+    if (!due__ctl_json_sign(j, ':') || !due__ctl_json_string(j, bytes, len))
         return false;
     if (!base64_decode(*bytes, len))
-        return ctl_json_fault(j, "this is no base64");
-    return ctl_json_sign(j, '}');
+        return due__ctl_json_fault(j, "this is no base64");
+    return due__ctl_json_sign(j, '}');
 }

@@ -1,5 +1,5 @@
 /* buffer.c - bytes that grow. */
-#include "base/base.h"
+#include "text/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #define FIRST ((size_t)4096)
 
-bool ctl_buffer_grow(struct ctl_buffer *b, size_t more)
+bool due__ctl_buffer_grow(struct due__ctl_buffer *b, size_t more)
 {
     size_t room = b->room < FIRST ? FIRST : b->room;
 
@@ -30,15 +30,15 @@ bool ctl_buffer_grow(struct ctl_buffer *b, size_t more)
     return true;
 }
 
-void ctl_buffer_add(struct ctl_buffer *b, const void *bytes, size_t len)
+void due__ctl_buffer_add(struct due__ctl_buffer *b, const void *bytes, size_t len)
 {
-    if (len == 0 || !ctl_buffer_grow(b, len))
+    if (len == 0 || !due__ctl_buffer_grow(b, len))
         return;
     memcpy(b->bytes + b->len, bytes, len);
     b->len += len;
 }
 
-void ctl_buffer_text(struct ctl_buffer *b, const char *format, ...)
+void due__ctl_buffer_text(struct due__ctl_buffer *b, const char *format, ...)
 {
     char text[256];
     va_list args;
@@ -47,11 +47,11 @@ void ctl_buffer_text(struct ctl_buffer *b, const char *format, ...)
     int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (n > 0)
-        ctl_buffer_add(b, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+        due__ctl_buffer_add(b, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-void ctl_buffer_free(struct ctl_buffer *b)
+void due__ctl_buffer_free(struct due__ctl_buffer *b)
 {
     free(b->bytes);
-    *b = (struct ctl_buffer){ 0 };
+    *b = (struct due__ctl_buffer){ 0 };
 }
