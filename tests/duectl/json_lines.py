@@ -1,6 +1,6 @@
 """json_lines KIND [N] - look whether standard input is lines of JSON as docs/duectl.md says.
 
-KIND is listed, pushed, answers:WORD, counts, processes, control, top, restored, restored_list,
+KIND is listed, told, pushed, answers:WORD, counts, processes, control, top, restored, restored_list,
 verified, doctored, checked or imported; N is how many lines there must be.
 """
 import json
@@ -54,6 +54,11 @@ LISTED = has({"state": one_of("waiting", "reserved", "dead"), "id": matches(ID),
               "headers": is_bytes, "key": is_bytes, "keep_key_ns": whole, "group": is_bytes,
               "retry": RETRY, "ttl_ns": whole, "expires": matches(DATE), "every_ns": whole,
               "repeat": one_of("once", "after"), "dead": DEAD})
+# What an owner tells of a job, which may be in memory alone.
+TOLD = has({"state": one_of("waiting", "dead"), "id": matches(re.compile(r"[0-9a-f]{32}")),
+            "topic": is_bytes, "deadline": matches(DATE), "data": is_bytes},
+           {"bytes": whole, "priority": whole, "attempts": whole, "failures": whole,
+            "key": is_bytes, "dead": DEAD})
 PUSHED = has({"line": whole, "id": matches(ID), "deadline": matches(DATE)})
 NUMBERS = {name: whole for name in ("waiting", "due", "reserved", "dead", "bytes")}
 COUNT = has(dict(NUMBERS, queue=TEXT), {"topic": is_bytes, "oldest_due": matches(DATE),
@@ -154,6 +159,8 @@ def is_line(kind, value):
         return is_of_owner(value)
     if kind == "listed":
         return LISTED(value)
+    if kind == "told":
+        return TOLD(value)
     if kind == "pushed":
         return PUSHED(value)
     if kind == "counts":
