@@ -1,7 +1,7 @@
 """json_lines KIND [N] - look whether standard input is lines of JSON as docs/duectl.md says.
 
-KIND is listed, told, pushed, answers:WORD, counts, processes, control, top, restored, restored_list,
-verified, doctored, checked or imported; N is how many lines there must be.
+KIND is listed, told, pushed, answers:WORD, counts, processes, control, top, restored,
+restored_list, verified, doctored, checked or imported; N is how many lines there must be.
 """
 import json
 import re

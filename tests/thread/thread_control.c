@@ -76,6 +76,8 @@ static int ask_again_and_again(void *arg)
         char *answer = socket_ask(w->path, puts ? put : line, "tea", puts ? 3 : 0);
         unsigned done = count_of(answer, "\"result\":\"DUE_OK\"");
         CREW_CHECK(is_whole(answer) || atomic_load(&w->over), ": %s: %s", line, answer);
+        if (!puts && strstr(line, "\"list\"") != NULL && !atomic_load(&w->over)) /* whoever goes */
+            CREW_CHECK(strstr(answer, "{\"end\":\"DUE_OK\"}") != NULL, ": %s", answer);
         if (puts)
             atomic_fetch_add(&w->put, done);
         else if (strstr(line, "\"cancel\"") != NULL)

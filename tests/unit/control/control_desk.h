@@ -101,9 +101,9 @@ static inline bool desk_heard(struct desk *d, const char *text)
 }
 
 #define desk_says(d, text) \
-    cr_expect(desk_heard((d), (text)), "%s is not in:\n%s", (text), (d)->answer)
+    cr_expect(desk_heard((d), (text)), "%s is not in:\n%.2000s", (text), (d)->answer)
 #define desk_says_not(d, text) \
-    cr_expect(!desk_heard((d), (text)), "%s is in:\n%s", (text), (d)->answer)
+    cr_expect(!desk_heard((d), (text)), "%s is in:\n%.2000s", (text), (d)->answer)
 
 /* The last line, and nothing but results before it. */
 #define desk_ends(d, name) desk_says((d), "{\"end\":\"" name "\"}\n")
@@ -127,7 +127,7 @@ static inline due_id desk_id(struct desk *d)
 
     if (at != NULL)
         memcpy(text, at + 6, DUE_ID_TEXT - 1);
-    cr_expect_eq(due_id_parse(text, &id), 0, "no id in:\n%s", d->answer);
+    cr_expect_eq(due_id_parse(text, &id), 0, "no id in:\n%.2000s", d->answer);
     return id;
 }
 
