@@ -36,7 +36,7 @@ has out ' waiting  .* mail  *3  tea$'
 has out ' dead     .* -  *3  bad$'
 run 0 ls --control c --queue kitchen --state waiting --topic mail --json
 fits out told 1
-has out '"topic":"mail","deadline":".*","priority":4,"data":"tea"}$'
+has out '"topic":"mail","deadline":"2[0-9]*-.*","priority":4,"data":"tea"}$'
 id=$(sed 's/.*"id":"\([0-9a-f]*\)".*/\1/' out)
 run 0 ls --control c --queue kitchen --limit 1
 [ "$(wc -l <out)" = 1 ] || fail "not 1 job"
@@ -55,6 +55,14 @@ dead=$(cut -d ' ' -f 1 out)
 run 0 ls --control c --queue hall --json
 fits out told 1
 has out '"data":{"base64":"/w=="}}$'
+
+# More than a page.
+seq 300 | sed 's/.*/1h job &/' >many
+run 0 push --control c --queue kitchen --topic many many
+run 0 ls --control c --queue kitchen --topic many
+[ "$(sort -u out | wc -l)" = 300 ] || fail "not 300 jobs"
+run 0 clear --yes --control c --queue kitchen --topic many
+echo 'cleared 300' | same out
 
 # Of one: all that is told, and its bytes.
 run 0 show --control c --queue kitchen "$id" "$dead"

@@ -116,6 +116,26 @@ static int take_all(void *arg)
     return 0;
 }
 
+/* Jobs that go while they are being listed. */
+static int come_and_go(void *arg)
+{
+    struct world *w = arg;
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = DUE_S(3600), .data = "tea", .len = 3 };
+    due_id ids[64];
+
+    while (!atomic_load(&w->over)) {
+        for (int i = 0; i < 64; i++) {
+            int rc = due_enqueue(w->q, &spec, 0, &ids[i]);
+
+            CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
+            atomic_fetch_add(&w->put, 1);
+        }
+        for (int i = 0; i < 64; i++)
+            atomic_fetch_add(&w->cancelled, due_cancel(w->q, ids[i], NULL) == 0);
+    }
+    return 0;
+}
+
 static due_control *serve(struct world *w)
 {
     due_control_queue queue = { .queue = w->q, .name = "kitchen" };
@@ -133,7 +153,7 @@ static due_control *serve(struct world *w)
 static void run(enum due_proxies proxies, uint64_t seed, int64_t ns, bool queue_first)
 {
     struct world w = { .seed = seed };
-    struct crew_thread clients[CLIENTS], taker;
+    struct crew_thread clients[CLIENTS], taker, other;
     due_options options = { DUE_OPTIONS_INIT, .proxies = proxies, .metrics = 1 };
     struct due_stats s;
 
@@ -141,11 +161,13 @@ static void run(enum due_proxies proxies, uint64_t seed, int64_t ns, bool queue_
     w.q = crew_open(&options);
     due_control *c = serve(&w);
     crew_go(&taker, take_all, &w);
+    crew_go(&other, come_and_go, &w);
     for (int i = 0; i < CLIENTS; i++)
         crew_go(&clients[i], ask_again_and_again, &w);
     crew_sleep(ns);
+    atomic_store(&w.over, true);
+    (void)crew_join(&other);
     if (!queue_first) {
-        atomic_store(&w.over, true);
         for (int i = 0; i < CLIENTS; i++)
             (void)crew_join(&clients[i]);
         int rc = due_stats_read(w.q, &s);
@@ -153,7 +175,6 @@ static void run(enum due_proxies proxies, uint64_t seed, int64_t ns, bool queue_
                    (unsigned long long)s.cancelled);
         CREW_CHECK(s.enqueued == atomic_load(&w.put), ": %llu", (unsigned long long)s.enqueued);
     }
-    atomic_store(&w.over, true);
     if (!queue_first)
         CREW_CHECK(due_control_close(c) == 0);
     int rc = due_close(w.q, DUE_CLOSE_DISCARD, DUE_S(60));

@@ -371,3 +371,25 @@ Test(control_hostile, may_send_lines_of_any_length)
     free(line);
     desk_close(&d);
 }
+
+/* As many ids as may be, and one more. */
+Test(control_hostile, may_name_many)
+{
+    struct desk d = desk_open(false);
+
+    for (int n = 256; n <= 257; n++) {
+        char *line = calloc(1, 64 + 36 * 257);
+        size_t at = (size_t)sprintf(line, "{\"verb\":\"cancel\",\"ids\":[");
+
+        for (int i = 0; i < n; i++)
+            at += (size_t)sprintf(line + at, "%s\"%032d\"", i == 0 ? "" : ",", i);
+        strcpy(line + at, "]}");
+        desk_ask(&d, line);
+        if (n == 256)
+            cr_expect_eq(desk_count(&d, "DUE_ENOENT"), 256u);
+        else
+            desk_says(&d, "more than 256 ids");
+        free(line);
+    }
+    desk_close(&d);
+}
