@@ -119,7 +119,7 @@ for store in a.db "$url"; do
     run 2 push --control c "$store" good
     has err 'goes without a URL'
     run 2 push --control c redis://localhost
-    run 1 push --control c --queue other good
+    run 3 push --control c --queue other good
     run 2 push --control '' good
     DUE_STORE_URL=other.db run 0 push --control c good
     [ ! -e other.db ] || fail "the variable was used although a socket was named"

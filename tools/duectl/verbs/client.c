@@ -201,7 +201,7 @@ static int asked_put(struct ctl_access *a, const char *topic, due_spec *specs, s
         if (rc == DUE_EAGAIN || rc == DUE_ETIMEDOUT) {
             if (!wait_for_room(a))
                 return DUE_ETIMEDOUT;
-        } else if (rc == DUE_ENOTSUP || rc == DUE_EINVAL) { /* none of them, whatever they are */
+        } else if (rc == DUE_ENOTSUP) {
             while (p.n < n)
                 results[p.n++] = rc;
         } else if (rc != 0) {
