@@ -15,11 +15,13 @@ foreach(by time rank)
     set(work_plain_by_${by}
         head work_plain topic ${${by}_also} by_${by} claim_by_${by} ${work_parts})
     set(work_by_${by}
-        head keys topic bytes by_${by} claim_by_${by} groups group_work work_tied
+        head keys topic bytes by_${by} claim_by_${by} groups group_work revoked
+        work_tied
         ${work_parts})
     set(edit_by_${by}
-        head status wakes keys wake topic bytes by_${by} groups group_edit room tail edit)
-    set(aside_by_${by} fence wakes wake topic bytes by_${by} groups room aside)
+        head status wakes keys wake topic bytes by_${by} groups group_edit revoked room tail
+        edit)
+    set(aside_by_${by} fence wakes wake topic bytes by_${by} groups revoked room aside)
 endforeach()
 set(kinds put_plain put work_plain work edit aside)
 set(beat fence wakes keys wake room beat)
@@ -40,10 +42,11 @@ set(ranks ours ranks)
 
 # The keys behind those of the topics, for scripts that begin as head.lua or fence.lua; g: stands
 # for g:TOPIC of each.
-foreach(script put work edit aside)
-    set(${script}_behind g: jg gh g k kx jk)
+set(put_behind g: jg gh g k kx jk)
+foreach(script work edit aside)
+    set(${script}_behind x ${put_behind})
 endforeach()
-set(work_plain_behind jg)
+set(work_plain_behind x jg)
 set(beat_behind p owner k kx jk)
 set(leave_behind p owner)
 

@@ -122,6 +122,8 @@ typedef struct due_change {
     int keeps_pass;    /* shared, MOVE of what is held: 1: it keeps its group's pass while it waits;
                           0: the next of the group may come before it */
     int keeps_room;    /* shared, PUT: 1: it had room before, and is put whatever the capacity is */
+    int revokes;       /* shared, DROP of what nobody holds and is not dead: 1: if somebody holds
+                          it after all, it is not to come again */
 } due_change;
 
 /* How sure it is that a change that landed stays. */

@@ -39,6 +39,13 @@
  * is gone none of the PUTs behind the first that has none is made, but those that keep theirs, and
  * those whose key is the reason.  Who waits for room says so when it beats, and is rung.
  *
+ * A DROP of what nobody holds may say that it revokes.  Then a job that somebody holds stays his,
+ * and that change is DUE_EBUSY; but the job does not come again, whatever becomes of him.  What
+ * would have it wait again, or dead, is its end (MOVE, BURY, RELEASE), and its holder is told so
+ * (DUE_REVOKED); so he is when he holds it further (BEGIN, EXTEND).  Once its lease is over a claim
+ * that meets it ends it, and a DROP without a mark that revokes is made.  A DROP by its holder is
+ * as ever.
+ *
  * A lease keeps its name: after BEGIN and EXTEND the job is held by the same one.  When its time is
  * up its holder may still say what became of the job, until somebody has claimed it.
  *
@@ -67,6 +74,8 @@ struct due_claim {
 };
 
 #define DUE_CLAIM_TOPICS 8
+
+#define DUE_REVOKED 1 /* a result: see exchange() */
 
 /* A job that was claimed. */
 typedef struct due_claimed {
@@ -179,7 +188,9 @@ struct due_shared_verbs {
      * @visit answered that was not 0, which is the answer of the call.  No two changes name one
      * job.
      *
-     * Results:  0; DUE_ESTALE: another lease, or none; DUE_EBUSY: somebody holds it; DUE_ENOENT;
+     * Results:  0; DUE_REVOKED: as 0, and the job was cancelled while it was held: it is gone, or
+     *           after a BEGIN or EXTEND is not to come again;
+     *           DUE_ESTALE: another lease, or none; DUE_EBUSY: somebody holds it; DUE_ENOENT;
      *           DUE_EAGAIN: it has changed; of a PUT DUE_EEXIST: its key is another job's,
      *           DUE_EAGAIN: there is no room, DUE_ENOSPC: the store is full
      * Errors:   DUE_EAGAIN: nothing was sent; DUE_EINDOUBT; DUE_EFENCED; DUE_ELOST: the store has

@@ -150,7 +150,7 @@ enum due_change_kind { DUE_CHANGE_PUT = 1, DUE_CHANGE_MOVE, DUE_CHANGE_BURY, DUE
 typedef struct due_change { enum due_change_kind kind; int is_new; int64_t was_ns; int was_dead;
     int was_kept; int64_t key_kept_ns; due_record record; uint64_t held; int64_t lease_ns; due_id
     from; int anew; int64_t paused; int64_t held_max; uint64_t dead_max; int keeps_pass; int
-    keeps_room; } due_change;
+    keeps_room; int revokes; } due_change;
 enum due_durability { DUE_DURABLE_UNKNOWN = 0, DUE_DURABLE_NONE, DUE_DURABLE_EVERYSEC,
     DUE_DURABLE_ALWAYS };
 struct due_store_open { const char *name; int64_t until_ns; int64_t (*now)(void *clock); void

@@ -237,14 +237,19 @@ static int exchange(struct due_queue *q, const due_change *changes, size_t n,
 }
 
 /* The answers of a batch, to its entries. */
-static void note_results(struct due__sharing *sh, struct due__batch *b)
+static void note_results(struct due_queue *q, struct due__batch *b)
 {
+    struct due__sharing *sh = q->commits->share;
     size_t at = 0;
 
     for (uint32_t i = 0; i < b->upto; i++) {
         if (!b->entries[i].sent)
             continue;
-        b->entries[i].rc = (int16_t)sh->results[at++];
+        due_change *ch = &b->changes[at];
+        int rc = sh->results[at++];
+        if (rc == DUE_REVOKED)
+            due__sharing_revoked(q, &b->entries[i], ch);
+        b->entries[i].rc = (int16_t)(rc == DUE_REVOKED ? 0 : rc);
         if (b->entries[i].rc == DUE_EAGAIN && b->entries[i].purpose == DUE__PUT)
             due__sharing_full(sh);
         b->refused |= b->entries[i].rc != 0;
@@ -268,7 +273,7 @@ int due__sharing_send(struct due_queue *q, struct due__batch *b, int64_t until_n
         return rc;
     sh->riding = false;
     if (rc == 0)
-        note_results(sh, b);
+        note_results(q, b);
     if (rc == DUE_ELOST || rc == DUE_EFENCED)
         due__sharing_over(q, rc);
     return rc == DUE_ELOST ? DUE_EFENCED : rc;

@@ -301,6 +301,8 @@ void due__sharing_apply(struct due_queue *q, const struct due__entry *e);
 /* After it: it leaves; somebody else has it; what was refused is to be tried again. */
 void due__sharing_left(struct due_queue *q, const struct due__entry *e);
 void due__sharing_stale(struct due_queue *q, const struct due__entry *e);
+/* Before it: the change @ch of the entry has landed, its job was cancelled while it was held. */
+void due__sharing_revoked(struct due_queue *q, struct due__entry *e, due_change *ch);
 /* Has another claim the job of the entry?  Then its change is not sent. */
 bool due__sharing_lost(const struct due_queue *q, const struct due__entry *e);
 /* A lease that is to be extended: as in journal.h. */

@@ -209,6 +209,7 @@ static int ask_hold_back(struct due_queue *q, const struct due__ask *ask, int64_
 static int cancel_any(struct due_queue *q, const struct due__ask *ask, int64_t until_ns)
 {
     due_change ch = { .kind = DUE_CHANGE_DROP,
+                      .revokes = 1,
                       .record = { .id = ask->id, .key = ask->key, .key_len = ask->key_len } };
 
     int *result = &q->commits->share->results[0];
@@ -219,6 +220,7 @@ static int cancel_any(struct due_queue *q, const struct due__ask *ask, int64_t u
     int rc = change_one(q, &ch, until_ns);
     if (rc == DUE_ENOENT) {
         ch.was_dead = 1;
+        ch.revokes = 0;
         *result = 0;
         rc = change_one(q, &ch, until_ns);
     }

@@ -67,6 +67,29 @@ void due__sharing_describe_key(struct due_queue *q, const struct due__entry *e,
         ch->from = key->of.id;
 }
 
+/* Somebody else has cancelled a job that is here.  What would have it wait again is its end then,
+ * as if that had been known here in time; who has it still is told. */
+void due__sharing_revoked(struct due_queue *q, struct due__entry *e, due_change *ch)
+{
+    enum due__purpose purpose = (enum due__purpose)e->purpose;
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, e->number)->word); /* J1: the change's */
+
+    if (purpose == DUE__ATTEMPT || purpose == DUE__EXTEND || purpose == DUE__HOLD) {
+        (void)due__lease_cancel(q, e->number, due__word_generation(w), NULL); /* or no memory */
+        return;
+    }
+    ch->kind = DUE_CHANGE_DROP;
+    if (purpose == DUE__ROUND) /* it was the last one */
+        return;
+    if (purpose == DUE__BURY)
+        due__dead_letter_at(q, e->number)->cause = 0;
+    if (purpose == DUE__GIVE_BACK)
+        due__nacked(q, e->number);
+    if (purpose == DUE__GIVE_BACK || purpose == DUE__SNOOZE)
+        due__lease_answered(q);
+    e->purpose = purpose == DUE__REPEAT ? DUE__ACK : DUE__CANCEL;
+}
+
 bool due__sharing_lost(const struct due_queue *q, const struct due__entry *e)
 {
     if (e->purpose == DUE__PUT || e->purpose == DUE__UNSENT || e->purpose == DUE__RETURN)

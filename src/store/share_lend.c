@@ -111,6 +111,7 @@ static int make(void *ctx, const due_record *r)
     *ch = (due_change){ .kind = DUE_CHANGE_DROP,
                         .was_ns = r->cause != 0 ? r->died_ns : r->until_ns,
                         .was_dead = r->cause != 0,
+                        .revokes = r->cause == 0,
                         .record = { .id = r->id,
                                     .topic = due_topic_name(l->q, topic),
                                     .priority = r->priority,

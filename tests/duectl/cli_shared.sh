@@ -54,7 +54,9 @@ id=$(sed -n 1p ids)
 run 0 show --queue q "$url" "$id"
 has out '^state      reserved$'
 run 1 cancel --queue q "$url" "$id"
-has err "^duectl: job $id: "
+has err "^duectl: job $id: somebody has it, and it will not come again$"
+run 1 cancel --json --queue q "$url" "$id"
+has out '"result":"DUE_EBUSY"'
 id=$(sed -n 2p ids)
 run 0 show --json --queue q "$url" "$id"
 fits out listed 1

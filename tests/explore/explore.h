@@ -108,6 +108,7 @@ extern const struct explore_scenario explore_scenarios_stored_orders[];
 extern const struct explore_scenario explore_scenarios_shared[];
 extern const struct explore_scenario explore_scenarios_shared_room[];
 extern const struct explore_scenario explore_scenarios_shared_lend[];
+extern const struct explore_scenario explore_scenarios_shared_revoke[];
 extern const struct explore_scenario explore_scenarios_limiters[];
 extern const struct explore_scenario explore_scenarios_events[];
 extern const struct explore_scenario explore_scenarios_stopping[];

@@ -155,6 +155,22 @@ bool shared_end_elsewhere(struct shared_shelf *it, unsigned n)
     return there;
 }
 
+int shared_revoke(struct shared_shelf *it, unsigned n)
+{
+    due__store_seq(&it->turns, 1); /* no edge: others may come between */
+    struct shared_job *job = &it->job[n];
+
+    if (job->state == SHARED_HELD) {
+        job->revoked = true;
+        return DUE_EBUSY;
+    }
+    if (job->state != SHARED_WAITS)
+        return DUE_ENOENT;
+    job->state = SHARED_DONE;
+    cover_room(it);
+    return 0;
+}
+
 bool shared_put_if_room(struct shared_shelf *it, unsigned n)
 {
     if (shared_room(it) == 0)
@@ -170,7 +186,9 @@ void shared_claim_elsewhere(struct shared_shelf *it, int64_t lease_ns)
 
         if (ready_at(job) > explore_now())
             continue;
-        job->state = SHARED_HELD;
+        job->state = job->revoked ? SHARED_DONE : SHARED_HELD;
+        if (job->revoked)
+            continue;
         job->held = ++it->leases;
         job->until_ns = explore_now() + lease_ns;
         job->elsewhere = true;
@@ -184,6 +202,12 @@ static int change_held(struct shared_job *job, const due_change *ch)
     if (job == NULL || job->state != SHARED_HELD || job->held != ch->held)
         return DUE_ESTALE;
     explore_check(!job->elsewhere, "a lease of another process is known here");
+    bool stays = ch->kind == DUE_CHANGE_BEGIN || ch->kind == DUE_CHANGE_EXTEND;
+
+    if (job->revoked && !stays) {
+        job->state = SHARED_DONE;
+        return ch->kind == DUE_CHANGE_DROP ? 0 : DUE_REVOKED;
+    }
     switch (ch->kind) {
     case DUE_CHANGE_DROP:
     case DUE_CHANGE_BURY:
@@ -207,7 +231,7 @@ static int change_held(struct shared_job *job, const due_change *ch)
     default:
         explore_check(false, "a change of kind %d of a job that is held", (int)ch->kind);
     }
-    return 0;
+    return job->revoked ? DUE_REVOKED : 0;
 }
 
 static bool is_over(const struct shared_job *job)
@@ -229,6 +253,7 @@ static int put(struct shared_shelf *it, struct shared_job *job, const due_record
     job->id = r->id;
     job->state = SHARED_WAITS;
     job->due_ns = r->until_ns;
+    job->revoked = false;
     return 0;
 }
 
@@ -244,8 +269,10 @@ static int change(struct shared_shelf *it, const due_change *ch)
                   (int)ch->kind);
     if (job == NULL || job->state == SHARED_DONE)
         return DUE_ENOENT;
-    if (job->state == SHARED_HELD)
+    if (job->state == SHARED_HELD) {
+        job->revoked |= ch->revokes != 0;
         return DUE_EBUSY;
+    }
     if (ch->record.mark_len > 0 &&
         (job->due_ns != ch->was_ns || job->attempts != ch->record.attempts ||
          job->failures != ch->record.failures ||
@@ -264,6 +291,10 @@ static void claim_all(struct shared_shelf *it, struct shared_answer *a, const st
 
         if (ready_at(job) > explore_now())
             continue;
+        if (job->revoked) {
+            job->state = SHARED_DONE;
+            continue;
+        }
         a->lapsed_ns[i] = job->state == SHARED_HELD ? job->until_ns : 0;
         job->state = SHARED_HELD;
         job->held = a->held[i] = ++it->leases;

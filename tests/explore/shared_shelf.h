@@ -22,6 +22,7 @@ struct shared_job {
     uint64_t held;    /* HELD: by this lease; else by the last one; 0: there was none */
     int64_t until_ns; /* HELD: until then */
     bool elsewhere;   /* HELD: by another process */
+    bool revoked;     /* HELD: and cancelled meanwhile */
     unsigned content; /* its bytes, and what they are known by */
     uint32_t attempts;
     uint32_t failures;
@@ -67,6 +68,10 @@ void shared_claim_elsewhere(struct shared_shelf *it, int64_t lease_ns);
 
 /* Another process gives job @n other bytes, if it waits. */
 void shared_amend(struct shared_shelf *it, unsigned n);
+
+/* Another process cancels job @n, or, if somebody has it, sees to it that it does not come again:
+ * DUE_EBUSY. */
+int shared_revoke(struct shared_shelf *it, unsigned n);
 
 /* Another process has done what it had to do with job @n, if it waits: did it?  Or puts it if there
  * is room: is there? */

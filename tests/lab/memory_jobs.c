@@ -246,6 +246,7 @@ struct memory_job *memory_job_copy(struct memory_jobs *jobs, const struct memory
     copy->shown = job->shown;
     copy->held = job->held;
     copy->passed = job->passed;
+    copy->revoked = job->revoked;
     copy->place = job->place;
     return copy;
 }

@@ -33,6 +33,7 @@ struct memory_job {
     uint64_t held;                 /* its lease, which ends at its place's time; 0: nobody's */
     uint64_t holder;               /* the writer that has it on that lease */
     bool passed;                   /* it has its group's pass */
+    bool revoked;                  /* it was cancelled while somebody held it */
     uint32_t weight;               /* of its node: the heaviest is the root */
     struct memory_job *left;
     struct memory_job *right;

@@ -131,6 +131,13 @@ void memory_share_lose(struct memory_disk *disk, size_t exchanges)
 
 /* ---- Changes ---- */
 
+/* It is nowhere any more: it was taken out. */
+static void end_job(struct memory_disk *disk, struct memory_job *job, int64_t key_kept_ns)
+{
+    memory_share_end_key(disk, &job->record, key_kept_ns);
+    memory_job_free(job);
+}
+
 /* Of a job that is held. */
 static int change_held(struct memory_disk *disk, const due_change *change, int64_t now_ns)
 {
@@ -139,13 +146,16 @@ static int change_held(struct memory_disk *disk, const due_change *change, int64
 
     if (job == NULL || job->held != change->held)
         return DUE_ESTALE;
+    bool stays = change->kind == DUE_CHANGE_BEGIN || change->kind == DUE_CHANGE_EXTEND;
+    int rc = job->revoked ? DUE_REVOKED : 0;
+
     note(disk, job->place.id);
     take(disk, job);
+    if (change->kind == DUE_CHANGE_DROP || (job->revoked && !stays)) {
+        end_job(disk, job, change->kind == DUE_CHANGE_DROP ? change->key_kept_ns : 0);
+        return change->kind == DUE_CHANGE_DROP ? 0 : rc;
+    }
     switch (change->kind) {
-    case DUE_CHANGE_DROP:
-        memory_share_end_key(disk, &job->record, change->key_kept_ns);
-        memory_job_free(job);
-        return 0;
     case DUE_CHANGE_BEGIN:
         job->record.attempts = record.attempts;
         job->record.failures = record.failures;
@@ -165,7 +175,7 @@ static int change_held(struct memory_disk *disk, const due_change *change, int64
         memory_job_change(job, &record);
     }
     add(disk, job);
-    return 0;
+    return rc;
 }
 
 static int put_new(struct memory_disk *disk, const due_change *change, int64_t now_ns, bool full,
@@ -250,6 +260,26 @@ static void amend(struct memory_disk *disk, struct memory_job *job, const due_ch
     memory_job_free(job);
 }
 
+/* Of one that somebody holds, or held: its lease may be over. */
+static int revoke(struct memory_disk *disk, struct memory_job *job, const due_change *change,
+                  int64_t now_ns)
+{
+    const due_record *r = &change->record;
+
+    if (change->kind != DUE_CHANGE_DROP || !change->revokes)
+        return DUE_EBUSY;
+    if (r->key_len > 0 && !memory_share_has_key(disk, r))
+        return DUE_EAGAIN;
+    note(disk, r->id);
+    if (r->mark_len == 0 && job->place.until_ns <= now_ns) {
+        take(disk, job);
+        end_job(disk, job, 0);
+        return 0;
+    }
+    job->revoked = true;
+    return DUE_EBUSY;
+}
+
 /* Of a job that nobody holds. */
 int memory_share_change(struct memory_disk *disk, const due_change *change, int64_t now_ns,
                         bool full, bool *shut)
@@ -266,14 +296,13 @@ int memory_share_change(struct memory_disk *disk, const due_change *change, int6
     if (job == NULL || (job->record.cause != 0) != (change->was_dead != 0))
         return DUE_ENOENT;
     if (job->held != 0)
-        return DUE_EBUSY;
+        return revoke(disk, job, change, now_ns);
     if (!unchanged(disk, job, change))
         return DUE_EAGAIN;
     note(disk, record.id);
     take(disk, job);
     if (change->kind == DUE_CHANGE_DROP) {
-        memory_share_end_key(disk, &job->record, 0);
-        memory_job_free(job);
+        end_job(disk, job, 0);
         return 0;
     }
     if (change->kind == DUE_CHANGE_AMEND) {
@@ -370,6 +399,23 @@ static size_t claim_by_rank(struct memory_disk *disk, struct memory_answer *answ
     return done;
 }
 
+/* Those whose leases are over, and that were cancelled before that, are gone. */
+static void end_revoked(struct memory_disk *disk, size_t topic, int64_t now_ns)
+{
+    struct memory_job *job = first_of(&disk->share.leased, topic);
+
+    while (job != NULL && job->place.topic == topic && job->place.until_ns <= now_ns) {
+        struct memory_place at = job->place;
+
+        if (job->revoked) {
+            note(disk, job->place.id);
+            take(disk, job);
+            end_job(disk, job, 0);
+        }
+        job = memory_jobs_behind(&disk->share.leased, &at);
+    }
+}
+
 /* Leases that are over come first: such a job has waited longest. */
 size_t memory_share_claim(struct memory_disk *disk, struct memory_answer *answer, size_t topic,
                           size_t most, int64_t lease_ns)
@@ -377,6 +423,8 @@ size_t memory_share_claim(struct memory_disk *disk, struct memory_answer *answer
     struct memory_place behind = { .topic = topic, .until_ns = INT64_MIN };
     size_t n = 0;
 
+    if (!memory_setting_of(disk, topic).paused)
+        end_revoked(disk, topic, answer->now_ns);
     if (disk->share.by_rank)
         return memory_setting_of(disk, topic).paused
                    ? 0
@@ -441,6 +489,7 @@ void memory_share_fold(struct memory_disk *disk)
     while ((job = memory_jobs_first(&disk->share.leased)) != NULL) {
         take(disk, job);
         job->held = 0;
+        job->revoked = false; /* an owner stores no such mark */
         job->place.until_ns = job->record.until_ns;
         add(disk, job);
     }

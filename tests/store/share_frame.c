@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "store/share_frame.h"
 
+#include <limits.h>
 #include <time.h>
 
 #include "store/share_replay.h"
@@ -428,7 +429,7 @@ int sharing_send_once(struct sharing *t, int s)
         t->results = need(realloc(t->results, t->results_room * sizeof *t->results));
     }
     for (size_t i = 0; i < n; i++)
-        t->results[i] = 1;
+        t->results[i] = INT_MAX; /* none */
     t->n_held = 0;
     if (t->replay != NULL)
         replay_again(t->replay);
@@ -444,7 +445,8 @@ void sharing_forget(struct sharing *t)
     t->claims = t->work = false;
 }
 
-static void note_change(struct sharing *t, size_t i)
+/* @rc: its answer. */
+static void note_change(struct sharing *t, size_t i, int rc)
 {
     const due_change *change = &t->base.changes[i];
     if (change->kind == DUE_CHANGE_TOPIC)
@@ -452,7 +454,8 @@ static void note_change(struct sharing *t, size_t i)
     struct suite_job *job = &t->base.jobs[t->base.changed[i]];
     due_record *known = &job->record;
 
-    job->stored = change->kind != DUE_CHANGE_DROP;
+    bool stays = change->kind == DUE_CHANGE_BEGIN || change->kind == DUE_CHANGE_EXTEND;
+    job->stored = change->kind != DUE_CHANGE_DROP && (rc == 0 || stays);
     if (change->kind == DUE_CHANGE_AMEND) {
         *known = change->record;
         known->mark = NULL;
@@ -474,7 +477,7 @@ static void note_change(struct sharing *t, size_t i)
 void sharing_expect(struct sharing *t)
 {
     for (size_t i = 0; i < t->base.n_changes; i++)
-        note_change(t, i);
+        note_change(t, i, 0);
 }
 
 int sharing_send(struct sharing *t, int s)
@@ -489,8 +492,8 @@ int sharing_send(struct sharing *t, int s)
     if (rc == 0) {
         t->number[s][t->work]++;
         for (size_t i = 0; i < t->base.n_changes; i++)
-            if (t->results[i] == 0)
-                note_change(t, i);
+            if (t->results[i] == 0 || t->results[i] == DUE_REVOKED)
+                note_change(t, i, t->results[i]);
         (void)suite_check(&t->base, !t->claims || t->answer.claimed == t->n_held, __FILE__,
                           __LINE__, "%zu jobs are shown", t->n_held);
     }

@@ -143,6 +143,6 @@ extern const struct suite_test_shared {
 } share_change_tests[], share_edit_tests[], share_claim_tests[], share_number_tests[],
     share_join_tests[], share_wait_tests[], share_look_tests[], share_size_tests[],
     share_history_tests[], share_topic_tests[], share_key_tests[], share_group_tests[],
-    share_capacity_tests[], share_rank_tests[], share_lend_tests[];
+    share_capacity_tests[], share_rank_tests[], share_lend_tests[], share_revoke_tests[];
 
 #endif

@@ -82,6 +82,7 @@ static void gather_edit(struct sharing *t)
 
     if (kind == 0) {
         sharing_cancel(t, job);
+        t->base.changes[0].revokes = !dead && below(t, 2) == 0;
         if (below(t, 2) == 0)
             name_key(t, &t->base.changes[0].record); /* perhaps another's */
     }
@@ -115,6 +116,7 @@ static void gather_lend(struct sharing *t, int s)
     if (!look_at_any(t, s, &job))
         return;
     sharing_lend(t, job);
+    t->base.changes[0].revokes = !t->base.changes[0].was_dead && below(t, 3) == 0;
     if (below(t, 4) == 0)
         name_key(t, &t->base.changes[0].record); /* perhaps another's */
 }

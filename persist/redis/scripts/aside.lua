@@ -5,6 +5,7 @@
 -- not refuse what follows.
 local id = ARGV[4 + topics]
 call('HDEL', KEYS[9], id)
+call('HDEL', x, id)
 if call('EXISTS', jg) == 1 then
     let_go(1, {id})
 end

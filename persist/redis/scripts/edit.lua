@@ -6,8 +6,9 @@
 --         c  cancelled                m  moved to another time
 --         k  dead, waits again        x  dead, is dropped: in place of the new score, more than how
 --                                        many are to be dead ('': it does not matter)
---       for c and x the last word is a key, which has to be the job's ('': whichever); and with
---       other content
+--       for c and x the last word is a key, which has to be the job's ('': whichever); for c and l,
+--       1 in place of the new score: if somebody holds it, it is not to come again, and is gone if
+--       his lease is over (c); and with other content
 --         u  waits still     v  stays dead, as it is     w  dead, waits again
 --         l  cancelled           z  dead, is dropped: both only if it is as it was shown
 --       of which four words more: the record as it is believed to be, the new one, its length if
@@ -22,6 +23,7 @@ local at = 4 + topics
 local status, plain = {}, true
 local NONE = string.rep('\0', 8)
 local has_keys = call('EXISTS', jk) == 1
+local has_revoked = call('EXISTS', x) == 1
 local wide = {u = true, v = true, w = true, l = true, z = true}
 
 local function drop(zset, id, topic, score)
@@ -29,10 +31,13 @@ local function drop(zset, id, topic, score)
     if group or zset == 'g' then
         leave_group(zset == KEYS[8] and 0 or topic, group, id, zset == 'g' and score)
     end
-    if zset == KEYS[8] then
-        call('ZREM', zset, id)
-    elseif zset ~= 'g' then
+    if has_revoked then
+        call('HDEL', x, id)
+    end
+    if zset == KEYS[T + topic] then
         unstand(topic, {id})
+    elseif zset ~= 'g' then
+        call('ZREM', zset, id)
     end
     if group then
         call('HDEL', jg, id)
@@ -45,7 +50,8 @@ local function drop(zset, id, topic, score)
     end
 end
 
--- The zset in which the job stands ('g': it is kept back), its score and topic; or a status.
+-- The zset in which the job stands ('g': it is kept back), its score and topic; or nil, a status,
+-- and if that is that somebody holds it, its topic.
 local function find(kind, topic, id)
     if string.find('kxvwz', kind) then
         local score = call('ZSCORE', KEYS[8], id)
@@ -54,14 +60,14 @@ local function find(kind, topic, id)
         end
         return nil, 'u'
     end
-    local out = 'u'
+    local out, held_in = 'u', nil
     for i = topic == 0 and 1 or topic, topic == 0 and topics or topic do
         local score = call('ZSCORE', KEYS[T + i], id)
         if score then
             return KEYS[T + i], score, i
         end
         if call('ZSCORE', KEYS[L + i], id) then
-            out = 'o'
+            out, held_in = 'o', i
         else
             score = kept_until(i, id)
             if score then
@@ -69,7 +75,7 @@ local function find(kind, topic, id)
             end
         end
     end
-    return nil, out
+    return nil, out, held_in
 end
 
 -- The key that has to be the job's.
@@ -98,6 +104,21 @@ local function unchanged(kind, score, id)
     return (counts == NONE and '' or counts) == ARGV[at + 4]
 end
 
+-- Somebody holds it.
+local function revoke(kind, topic, id)
+    if not has_key(kind, id) then
+        return 'c'
+    end
+    if kind == 'c' and tonumber(call('ZSCORE', KEYS[L + topic], id)) <= clock then
+        drop(KEYS[L + topic], id, topic)
+        moved[topic] = true
+        return 'd'
+    end
+    call('HSET', x, id, 1)
+    has_revoked = true
+    return 'o'
+end
+
 local function set(hash, id, value)
     if value == '' then
         call('HDEL', hash, id)
@@ -123,7 +144,8 @@ local function edit(kind, topic, id)
     end
     local zset, score, where = find(kind, topic, id)
     if not zset then
-        return score
+        local revokes = where and (kind == 'c' or kind == 'l') and ARGV[at + 5] == '1'
+        return revokes and revoke(kind, where, id) or score
     end
     if not unchanged(kind, score, id) then
         return 'c'

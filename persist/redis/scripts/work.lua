@@ -15,7 +15,8 @@
 --         r  it was not begun      score, id of each
 --         t  an attempt begins     id, entry of each
 --         e  a new end of lease    how long, in us
--- Answers stamp, time, statuses (a letter for each job in turn, d done or s stale; '': all done),
+-- Answers stamp, time, statuses (a letter for each job in turn, d done, s stale, x done, but it was
+-- cancelled while it was held: after e and t it is not to come again, else it is gone; '': all d),
 -- end of the new leases, alarm (-1 does not wait, 0 until it is rung), 1 if more is due, how many
 -- were rung, how many were claimed; of each: topic, id, the end of the lease that another let pass
 -- or '', record ('': long, to be read by itself; nil: missing), entry or ''; then, if any topic
@@ -30,7 +31,8 @@ batches, need, extra, lease, wait, named, pack = struct.unpack('<HHHdc1B', ARGV[
 local me = string.sub(ARGV[2], 1, -3)
 local claims, at = again or need + extra > 0, 4 + topics
 local others, has_entries, has_long, has_keys, has_groups = false, false, false, false, false
-if call('EXISTS', KEYS[7], KEYS[9], jk, jg, KEYS[5], unpack(KEYS, W + 1, T)) > 0 then
+local has_revoked = false
+if call('EXISTS', KEYS[7], KEYS[9], jk, jg, x, KEYS[5], unpack(KEYS, W + 1, T)) > 0 then
     has_entries, has_long = call('EXISTS', KEYS[7]) == 1, call('EXISTS', KEYS[9]) == 1
     has_keys, has_groups = tied and call('EXISTS', jk) == 1, call('EXISTS', jg) == 1
     if has_groups and not tied then
@@ -38,6 +40,12 @@ if call('EXISTS', KEYS[7], KEYS[9], jk, jg, KEYS[5], unpack(KEYS, W + 1, T)) > 0
             return {'G'}
         end
         has_groups = false -- ends of jobs without one; or what was done, which is only read
+    end
+    has_revoked = call('EXISTS', x) == 1
+    for topic = 1, has_revoked and claims and not (tied or again) and named or 0 do
+        if (first_of(KEYS[L + topic]) or math.huge) <= clock then
+            return {'R'}
+        end
     end
     others = call('EXISTS', KEYS[5], unpack(KEYS, W + 1, T)) > 0
     if others then

@@ -33,10 +33,30 @@ if claims then
         end
     end
 
+    -- Of leases that are over those of jobs that were cancelled meanwhile: these are gone.
+    local drop_lapsed
+    if has_revoked then
+        drop_lapsed = function(topic, l, ids, over)
+            local found, revoked = call('HMGET', x, unpack(ids)), {}
+            for i = #ids, 1, -1 do
+                if found[i] then
+                    revoked[#revoked + 1] = table.remove(ids, i)
+                    table.remove(over, i)
+                end
+            end
+            if #revoked > 0 then
+                if has_groups then
+                    let_go(topic, revoked)
+                end
+                gone(l, revoked)
+            end
+        end
+    end
+
     -- Leases that are over, if the first of them is: ids, and their ends as they stand there.  A
     -- job that half of a torn script has left in `t` too is waiting there.
-    local function lapsed(t, l, at_most, first)
-        local ids, over, gone = {}, {}, {}
+    local function lapsed(topic, t, l, at_most, first)
+        local ids, over, waits = {}, {}, {}
         if not first or first > clock then
             return ids, over
         end
@@ -48,12 +68,15 @@ if claims then
         local waiting = #ids > 0 and call('ZMSCORE', t, unpack(ids)) or {}
         for i = #ids, 1, -1 do
             if waiting[i] then
-                gone[#gone + 1] = table.remove(ids, i)
+                waits[#waits + 1] = table.remove(ids, i)
                 table.remove(over, i)
             end
         end
-        if #gone > 0 then
-            call('ZREM', l, unpack(gone))
+        if #waits > 0 then
+            call('ZREM', l, unpack(waits))
+        end
+        if has_revoked and #ids > 0 then
+            drop_lapsed(topic, l, ids, over)
         end
         return ids, over
     end
@@ -75,7 +98,7 @@ if claims then
             call('ZREM', l, LONG)
             first = first_of(l)
         end
-        local ids, over = lapsed(t, l, math.max(at_most, LAPSED), first)
+        local ids, over = lapsed(topic, t, l, math.max(at_most, LAPSED), first)
         local room, due = limit and limit - call('ZCARD', l) or math.huge, nil
         ids, over, due = choose(topic, ids, over, at_most, room, clock_text)
         local args, score = {}, form('%.0f', ends)

@@ -1,4 +1,28 @@
 -- work_ends.lua - what becomes of the jobs that work.lua was told: see there.
+local gone
+if batches > 0 or has_revoked then
+    -- These jobs of a topic are gone; `kept`: until when the key of each is kept.
+    gone = function(l, ids, kept)
+        if has_revoked then
+            call('HDEL', x, unpack(ids))
+        end
+        call('ZREM', l, unpack(ids))
+        call('HDEL', KEYS[6], unpack(ids))
+        if has_entries then
+            call('HDEL', KEYS[7], unpack(ids))
+        end
+        if has_long then
+            call('HDEL', KEYS[9], unpack(ids))
+        end
+        if has_keys then
+            end_keys(ids, kept)
+        end
+        if has_groups then
+            call('HDEL', jg, unpack(ids))
+        end
+    end
+end
+
 if batches > 0 then
     -- The words of a batch's jobs, `width` of each; of those in `good` only, if that is given.
     local function words(first, width, n, good)
@@ -34,24 +58,6 @@ if batches > 0 then
         return count, good
     end
 
-    -- They are gone; `kept`: until when their keys are kept, words behind their leases.
-    local function gone(l, n, good, kept)
-        call('ZREM', l, words(at, 1, n, good))
-        call('HDEL', KEYS[6], words(at, 1, n, good))
-        if has_entries then
-            call('HDEL', KEYS[7], words(at, 1, n, good))
-        end
-        if has_long then
-            call('HDEL', KEYS[9], words(at, 1, n, good))
-        end
-        if has_keys then
-            end_keys({words(at, 1, n, good)}, kept and {words(at + 2 * n, 1, n, good)})
-        end
-        if has_groups then
-            call('HDEL', jg, words(at, 1, n, good))
-        end
-    end
-
     local function extended(l, n, good)
         local args, until_ = {}, form('%.0f', now + ARGV[at + 2 * n])
         for i = 1, n do
@@ -67,7 +73,7 @@ if batches > 0 then
     local function become(kind, topic, l, n, good, groups)
         local behind = at + 2 * n
         if kind == 'a' or kind == 'K' then
-            return gone(l, n, good, kind == 'K')
+            return gone(l, {words(at, 1, n, good)}, kind == 'K' and {words(behind, 1, n, good)})
         end
         if kind == 'e' then
             return extended(l, n, good)
@@ -89,30 +95,67 @@ if batches > 0 then
         call('ZREM', l, words(at, 1, n, good))
     end
 
+    -- Of those of ours which were cancelled meanwhile; those that would wait again, or be
+    -- dead, are gone then.  Answers nil or a table of which these are; which others are ours, and
+    -- how many; and whether somebody of a group follows.
+    local drop_revoked
+    if has_revoked then
+        local goes = {n = true, o = true, b = true, r = true}
+        drop_revoked = function(kind, topic, l, n, good, count)
+            local found, left = call('HMGET', x, words(at, 1, n)), {}
+            local revoked, followed
+            for i = 1, n do
+                left[i] = (not good or good[i]) and not found[i]
+                if found[i] and (not good or good[i]) then
+                    revoked = revoked or {}
+                    revoked[i] = true
+                end
+            end
+            if not revoked or not goes[kind] then
+                return revoked, good, count
+            end
+            local ids = {words(at, 1, n, revoked)}
+            if has_groups then
+                local _
+                _, followed = let_go(topic, ids)
+            end
+            gone(l, ids)
+            return revoked, left, count - #ids, followed
+        end
+    end
+
     for _ = 1, batches do
         local kind, topic, n
         kind, topic, n, pack = struct.unpack('<c1BH', ARGV[3], pack)
         if not again then
             local l = KEYS[L + topic]
             local count, good = ours(l, n)
+            local all, revoked, of, followed = good, nil, nil, false
+            if has_revoked and count > 0 and kind ~= 'a' and kind ~= 'K' then
+                revoked, good, count, followed = drop_revoked(kind, topic, l, n, good, count)
+            end
             if count > 0 then
-                local of, followed = nil, false
                 if has_groups and gives_back[kind] then
-                    of, followed = let_go(topic, {words(at, 1, n, good)})
+                    local follows
+                    of, follows = let_go(topic, {words(at, 1, n, good)})
+                    followed = followed or follows
                 elseif has_groups and keeps[kind] then
                     keep_passes({words(at, 1, n, good)})
                 end
                 become(kind, topic, l, n, good, of)
+            elseif not revoked then
+                call('ZREM', KEYS[5], me)
+            end
+            if count > 0 or revoked then
                 local _, limit = setting(topic)
                 touched[topic] = touched[topic] or limit or followed or
                     kind == 'n' or kind == 'o' or kind == 'r' or kind == 'e'
-            else
-                call('ZREM', KEYS[5], me)
             end
-            if good then
+            if all or revoked then
                 stale = true
                 for i = 1, n do
-                    status[#status + 1] = good[i] and 'd' or 's'
+                    status[#status + 1] = all and not all[i] and 's' or
+                        revoked and revoked[i] and 'x' or 'd'
                 end
             else
                 status[#status + 1] = string.rep('d', n)

@@ -86,7 +86,7 @@ bool due__share_sane(struct due__redis *s, const struct due__share_part *part)
     if (!due__share_stamp(s, r, part->kind == DUE__SHARE_WORK ? 8 : 4))
         return false;
     if (part->kind == DUE__SHARE_WORK)
-        return is_status(r->element[2], part->changes, "ds") && is_claim(part, r);
+        return is_status(r->element[2], part->changes, "dsx") && is_claim(part, r);
     size_t changes = due__share_is_void(part) ? 1 : part->changes;
     return r->elements == 4 && is_status(r->element[2], changes, "dcouef") &&
            due__share_number(r->element[3], 0, &rang);
@@ -108,6 +108,8 @@ static int result_of(char letter)
         return DUE_EBUSY;
     case 'u':
         return DUE_ENOENT;
+    case 'x':
+        return DUE_REVOKED;
     default:
         return 0;
     }
@@ -121,9 +123,11 @@ static void note_end(struct due__redis *s, const due_change *c, int result, int6
 
     if (hold == NULL || hold->held != c->held)
         return;
-    if (result == 0 && c->kind == DUE_CHANGE_EXTEND)
+    bool made = result == 0 || result == DUE_REVOKED;
+
+    if (made && c->kind == DUE_CHANGE_EXTEND)
         hold->end_us = now_us + (c->lease_ns + 999) / 1000;
-    else if (result != 0 || c->kind != DUE_CHANGE_BEGIN)
+    else if (!made || c->kind != DUE_CHANGE_BEGIN)
         due__hold_remove(holds, c->record.id);
 }
 

@@ -386,8 +386,8 @@ static int clear_all(struct due__redis *s, const char *key, const char *cursor, 
 
 static int own(struct due__redis *s, void *ctx, int64_t until_ns)
 {
-    static const char *const keys[] = { "writers", "c",  "p", "w",  "h", "jk",
-                                        "b",       "wr", "g", "gh", "jg" };
+    static const char *const keys[] = { "writers", "c",  "p", "w",  "h",  "jk",
+                                        "b",       "wr", "g", "gh", "jg", "x" };
 
     (void)ctx;
     due__share_ours(s, &due__script_own, keys, sizeof keys / sizeof keys[0], NULL, 0, 0);
@@ -444,7 +444,7 @@ static int clear_ranks(struct due__redis *s, const redisReply *topics, int64_t u
 /* From one end to the other. */
 static int fold_all(struct due__redis *s, int64_t until_ns)
 {
-    static const char *const hashes[] = { "jk", "b", "gh", "jg" };
+    static const char *const hashes[] = { "jk", "b", "gh", "jg", "x" };
     redisReply *topics[2] = { NULL, NULL };
     int rc = due__share_begin(s, DUE__MODE_OWNING, until_ns);
 

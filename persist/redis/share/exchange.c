@@ -236,17 +236,21 @@ static int refused(struct due__redis *s, struct due__share_part *part, enum due_
     return 0;
 }
 
-/* The script that claims knows no groups, and there are some: nothing was done, and the one that
- * knows them is asked from now on.  No other says so. */
-static bool is_of_groups(struct due__share *h, const struct due__share_part *part)
+/* The script that claims knows no groups, and there are some (G); or it would have to end jobs that
+ * were cancelled while they were held, and may have keys (R).  Nothing was done, and the one that
+ * knows all is asked: about groups from now on, else this once.  No other says so. */
+static bool is_for_another(struct due__share *h, struct due__share_part *part)
 {
     const redisReply *r = part->answer;
-    bool says = r->type == REDIS_REPLY_ARRAY && r->elements == 1 &&
-                due__reply_is_text(r->element[0]) && strcmp(r->element[0]->str, "G") == 0;
 
-    if (!says || !part->plain || !part->claims)
+    if (!part->plain || !part->claims || r->type != REDIS_REPLY_ARRAY || r->elements != 1 ||
+        !due__reply_is_text(r->element[0]))
         return false;
-    h->grouped = true;
+    bool groups = strcmp(r->element[0]->str, "G") == 0;
+    if (!groups && strcmp(r->element[0]->str, "R") != 0)
+        return false;
+    h->grouped = h->grouped || groups;
+    part->whole = true;
     return true;
 }
 
@@ -258,7 +262,7 @@ static int judge(struct due__redis *s, struct due__share_lane *lane, struct due_
 
     if (class != DUE__REPLY_FINE) {
         rc = refused(s, part, class);
-    } else if (!is_of_groups(s->share, part)) {
+    } else if (!is_for_another(s->share, part)) {
         rc = due__share_verdict(s, part->answer);
         if (rc == 0 && due__share_sane(s, part)) {
             part->over = true;

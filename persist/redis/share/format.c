@@ -297,7 +297,7 @@ static void put_shown(struct due__redis *s, const due_change *c)
 {
     due__link_number(s->link, due__redis_score(c->was_ns));
     put_attempts(s, &c->record);
-    due__link_text(s->link, "");
+    due__link_text(s->link, c->revokes ? "1" : "");
     due__link_text(s->link, "");
     due__link_bytes(s->link, c->record.mark, c->record.mark_len);
     due__link_text(s->link, "");
@@ -344,8 +344,9 @@ static int put_edit(struct due__redis *s, const due_change *c, char letter, size
         return 0;
     }
     if (!moves && !amends(letter)) {
-        for (int i = 0; i < 3; i++)
-            due__link_text(s->link, "");
+        due__link_text(s->link, "");
+        due__link_text(s->link, "");
+        due__link_text(s->link, c->revokes ? "1" : "");
         put_key(s, &c->record);
         return 0;
     }
@@ -511,7 +512,7 @@ static int format_work(struct due__redis *s, struct due__share_lane *lane, size_
 {
     const struct due__share_plan *plan = &lane->plan;
     struct due__share_part *part = &lane->part[p];
-    bool tied = part->claims && s->share->grouped;
+    bool tied = part->whole || (part->claims && s->share->grouped);
     struct due__pack pack;
     size_t groups = 0;
     size_t words = 0;

@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#define DUE__SCRIPT_KEYS 9
+#define DUE__SCRIPT_KEYS 10
 
 struct due__script {
     const char *name; /* */

@@ -59,7 +59,8 @@ struct due__share_plan {
 struct due__share_part {
     enum due__share_kind kind;
     bool claims;                          /* the claim is in it */
-    bool plain;                           /* it was sent to a script that knows no groups */
+    bool plain;                           /* it was sent to a script that knows no groups, */
+    bool whole;                           /* which has said that it is for the other one */
     size_t topics;                        /* */
     const char *topic[DUE__SHARE_TOPICS]; /* valid during the call */
     size_t changes;                       /* */

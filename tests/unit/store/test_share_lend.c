@@ -111,8 +111,8 @@ MALL_TEST(share_lend, a_job_that_another_process_has_is_not_lent)
     cr_expect_null(job.queue);
     cr_expect_eq(lab_stats(&m.lab[1]).lent, 0u);
     cr_assert_eq(due_nack(&held, 50), 0);
-    cr_assert_eq(due_cancel(m.lab[1].q, id, &job), 0);
-    expect_lent(&m.lab[1], &job, id, "tea");
+    cr_expect_eq(due_cancel(m.lab[1].q, id, &job), DUE_ENOENT, "it went with its holder's answer");
+    cr_expect_eq(memory_disk_jobs(m.disk), 0u);
     mall_close(&m);
 }
 

@@ -36,7 +36,8 @@ void ctl_answer(struct ctl_answers *a, due_id id, int rc)
     a->count += rc == 0;
     due_id_format(id, text);
     if (rc != 0)
-        fprintf(stderr, "duectl: job %s: %s\n", text, due_error_text(rc));
+        fprintf(stderr, "duectl: job %s: %s\n", text,
+                rc == DUE_EBUSY && a->busy != NULL ? a->busy : due_error_text(rc));
     if (!a->look->json)
         return;
     due__ctl_buffer_text(&a->line, "{\"id\":\"%s\",\"result\":\"%s\"}\n", text,

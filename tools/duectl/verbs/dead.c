@@ -126,7 +126,7 @@ static int kick_go(struct ctl_look *look)
     if (!fits(look))
         return CTL_USAGE;
     return look->all ? ctl_whole_go(look, "kicked", NULL, kick_all)
-                     : ctl_named_go(look, "kicked", kick_them);
+                     : ctl_named_go(look, "kicked", NULL, kick_them);
 }
 
 static int drop_go(struct ctl_look *look)
@@ -134,7 +134,7 @@ static int drop_go(struct ctl_look *look)
     if (!fits(look))
         return CTL_USAGE;
     return look->all ? ctl_whole_go(look, "dropped", "dead", drop_all)
-                     : ctl_named_go(look, "dropped", drop_them);
+                     : ctl_named_go(look, "dropped", NULL, drop_them);
 }
 
 static const struct ctl_look_option own[] = { { "topic", true, ctl_take_topic, NULL },

@@ -22,7 +22,9 @@
 static const char usage_cancel[] =
     "usage: duectl cancel [OPTION]... [URL] ID...\n"
     "\n"
-    "Takes jobs out of a stored queue for good: those that wait, and dead ones.\n" OPTIONS;
+    "Takes jobs out of a stored queue for good: those that wait, and dead ones.  One that\n"
+    "somebody has does not come again, and is gone when he has answered, or his lease is "
+    "over.\n" OPTIONS;
 
 static const char usage_kick[] =
     "usage: duectl kick [OPTION]... [URL] ID...\n"
@@ -63,13 +65,13 @@ static int change(void *ctx, const due_id *ids, size_t n)
     return c->answers.status;
 }
 
-static int naming_go(struct naming *c, struct ctl_look *look, const char *done)
+static int naming_go(struct naming *c, struct ctl_look *look, const char *done, const char *busy)
 {
     if (look->word_count == 0) {
         (void)ctl_look_wrong(look, "which job? an id has 32 hexadecimal digits", "no id");
         return CTL_USAGE;
     }
-    c->answers = (struct ctl_answers){ .look = look, .done = done };
+    c->answers = (struct ctl_answers){ .look = look, .done = done, .busy = busy };
     int status = ctl_access_open(&c->access, look, true);
     if (status != 0)
         return status;
@@ -77,11 +79,11 @@ static int naming_go(struct naming *c, struct ctl_look *look, const char *done)
     return ctl_access_close(&c->access, ctl_answers_end(&c->answers, status));
 }
 
-int ctl_named_go(struct ctl_look *look, const char *done, change_ids *how)
+int ctl_named_go(struct ctl_look *look, const char *done, const char *busy, change_ids *how)
 {
     struct naming c = { .change = how };
 
-    return naming_go(&c, look, done);
+    return naming_go(&c, look, done, busy);
 }
 
 /* ---- The commands ---------------------------------------------------------------------------- */
@@ -103,17 +105,18 @@ static int promote_them(struct ctl_access *a, const due_id *ids, size_t n, int *
 
 static int promote_go(struct ctl_look *look)
 {
-    return ctl_named_go(look, "promoted", promote_them);
+    return ctl_named_go(look, "promoted", NULL, promote_them);
 }
 
 static int cancel_go(struct ctl_look *look)
 {
-    return ctl_named_go(look, "cancelled", cancel_them);
+    return ctl_named_go(look, "cancelled", "somebody has it, and it will not come again",
+                        cancel_them);
 }
 
 static int kick_go(struct ctl_look *look)
 {
-    return ctl_named_go(look, "kicked", kick_them);
+    return ctl_named_go(look, "kicked", NULL, kick_them);
 }
 
 static int reschedule_go(struct ctl_look *look)
@@ -127,7 +130,7 @@ static int reschedule_go(struct ctl_look *look)
         return CTL_USAGE;
     }
     c.at_ns = ctl_at_ns(&entry);
-    return naming_go(&c, look, "rescheduled");
+    return naming_go(&c, look, "rescheduled", NULL);
 }
 
 const struct ctl_command ctl_cancel = { "cancel", usage_cancel, CTL_IDS, own, 2, cancel_go };

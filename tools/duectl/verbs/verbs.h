@@ -96,6 +96,7 @@ int ctl_status_of(int rc);
 struct ctl_answers {
     const struct ctl_look *look;
     const char *done; /* "cancelled" */
+    const char *busy; /* what DUE_EBUSY means of that, in words; NULL: no more than ever */
     uint64_t count;   /* of those that were */
     int status;
     struct due__ctl_buffer line;
@@ -182,7 +183,7 @@ int ctl_dead(int argc, char **argv); /* the exit status */
 int ctl_metrics_show(const struct ctl_look *look);
 
 /* Of `dead`. */
-int ctl_named_go(struct ctl_look *look, const char *done,
+int ctl_named_go(struct ctl_look *look, const char *done, const char *busy,
                  int (*change)(struct ctl_access *a, const due_id *ids, size_t n, int *results));
 int ctl_whole_go(struct ctl_look *look, const char *done, const char *what,
                  int (*change)(struct ctl_access *a, const char *topic, uint64_t *count));
