@@ -7,7 +7,7 @@
 #
 # Six are there in two kinds, for the orders in which a queue may be.
 set(rank_also bytes) # claims compare ids
-set(work_parts work work_ends work_claim wake room tail work_answer)
+set(work_parts tail work work_ends work_claim wake room work_answer)
 foreach(by time rank)
     set(put_plain_by_${by} head status put_needs wake room topic by_${by} tail put)
     set(put_by_${by}

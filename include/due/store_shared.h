@@ -89,13 +89,13 @@ typedef int due_store_visit_claimed(void *ctx, const due_claimed *job);
 
 /* What came of an exchange.  Times are those of the store. */
 struct due_exchange {
-    uint64_t stamp;       /* higher than that of every exchange before it, of any process */
-    int64_t now_ns;       /* when it took effect */
-    uint64_t claimed;     /* jobs shown */
-    int more;             /* 1: more is due */
-    int64_t alarm_ns;     /* claim again then, or when listen() says so; 0: only then; -1: it is
+    uint64_t stamp;   /* higher than that of every exchange before it, of any process */
+    int64_t now_ns;   /* when it took effect */
+    uint64_t claimed; /* jobs shown */
+    int more;         /* 1: more is due, or may be: a claim that got what it wanted need not look */
+    int64_t alarm_ns; /* claim again then, or when listen() says so; 0: only then; -1: it is
                              not waited for */
-    uint32_t rang;        /* others that were rung; if nothing is heard of them, beat() */
+    uint32_t rang;    /* others that were rung; if nothing is heard of them, beat() */
     uint64_t reserved[3]; /* zero */
 };
 

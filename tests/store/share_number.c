@@ -155,6 +155,33 @@ static void a_claim_shows_the_same_jobs(struct sharing *t)
     SHARE_CHECK(t, sharing_drain(t, 1, 0), "no more were claimed");
 }
 
+/* However much is claimed, and whatever was answered before that; some ends are not plain. */
+static void a_claim_of_any_size_shows_the_same_jobs(struct sharing *t)
+{
+    static const size_t sizes[] = { 1, 60, 2, 9, 1, 3, 100, 1 };
+    struct sharing_held h = { .held = 1 };
+
+    if (!can_doubt(t) || !sharing_all_join(t, 2))
+        return;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int lands = 0; lands < 2; lands++) {
+            size_t first = t->base.n_jobs;
+            size_t jobs[100];
+
+            for (size_t k = 0; k < sizes[i]; k++)
+                sharing_put(t, jobs[k] = sharing_job(t, "a", DUE_US((int64_t)k) - DUE_MS(50)));
+            SHARE_CHECK(t, sharing_sent(t, 1), "put");
+            h.job = first;
+            sharing_done(t, h); /* by a lease that nobody had */
+            sharing_claim(t, sizes[i], 0, SHARE_LONG_NS);
+            doubt(t, 0, lands);
+            SHARE_ANSWERS(t, sharing_send(t, 0), 0);
+            SHARE_ANSWERS(t, t->results[0], DUE_ESTALE);
+            SHARE_CHECK(t, sharing_got(t, jobs, sizes[i]), "%zu, %d", sizes[i], lands);
+        }
+    SHARE_CHECK(t, sharing_drain(t, 1, 0), "no more were claimed");
+}
+
 /* Of what it had claimed one has gone to somebody else since. */
 static void a_claim_leaves_out_what_has_lapsed(struct sharing *t)
 {
@@ -252,6 +279,7 @@ const struct suite_test_shared share_number_tests[] = {
     { "number: what never came meets what is now", what_never_came_meets_what_is_now },
     { "number: a claim shows the same jobs", a_claim_shows_the_same_jobs },
     { "number: a claim leaves out what has lapsed", a_claim_leaves_out_what_has_lapsed },
+    { "number: a claim of any size shows the same jobs", a_claim_of_any_size_shows_the_same_jobs },
     { "number: an answer is repeated as it was", an_answer_is_repeated_as_it_was },
     { "number: lanes have numbers of their own", lanes_have_numbers_of_their_own },
     { "number: a visit that refuses is made again", a_visit_that_refuses_is_made_again },

@@ -334,6 +334,33 @@ static void ends_to_wait_with_the_next_exchange(struct sharing *t)
     SHARE_CHECK(t, put_by(t, 0, "a", -DUE_MS(1)) && t->answer.rang == 0, "nobody waits");
 }
 
+/* Nobody waited when all was got that there was, in more topics than a claim names. */
+static void waits_for_what_is_left(struct sharing *t)
+{
+    enum { N = 20 };
+    char names[N][8];
+
+    if (!listeners(t, 2))
+        return;
+    for (int i = 0; i < N; i++) {
+        snprintf(names[i], sizeof names[i], "t%d", i);
+        const char *of[] = { names[i] };
+        size_t job = sharing_job(t, names[i], -DUE_MS(5));
+
+        SHARE_CHECK(t, (sharing_put(t, job), sharing_sent(t, 0)), "put");
+        sharing_claim(t, 1, 0, SHARE_LONG_NS);
+        sharing_of(t, of, 1);
+        SHARE_CHECK(t, sharing_sent(t, 0) && sharing_got(t, &job, 1), "got");
+    }
+    int claims = 0;
+    do {
+        sharing_wait(t, claims % 2 == 0, SHARE_LONG_NS);
+        SHARE_CHECK(t, sharing_sent(t, 1) && t->n_held == 0, "nothing is due");
+    } while (t->answer.alarm_ns < 0 && ++claims < N);
+    SHARE_CHECK(t, t->answer.alarm_ns >= 0 && t->answer.more == 0, "it waits in the end");
+    SHARE_CHECK(t, put_by(t, 0, "t7", -DUE_MS(1)) && t->answer.rang == 1 && rung(t, 1), "rung");
+}
+
 /* Also where it waited for a topic by its name, and whatever it does is of another. */
 static void ends_to_wait_for_a_topic_by_name(struct sharing *t)
 {
@@ -450,6 +477,7 @@ const struct suite_test_shared share_wait_tests[] = {
     { "wait: nothing extra while others wait", gives_nothing_extra_while_others_wait },
     { "wait: two are rung if much is due", rings_two_if_much_is_due },
     { "wait: an alarm for the end of a lease", has_an_alarm_for_the_end_of_a_lease },
+    { "wait: for what is left", waits_for_what_is_left },
     { "wait: listens until it is woken", listens_until_it_is_woken },
     { NULL, NULL },
 };

@@ -8,8 +8,8 @@ local LAPSED = 0
 -- leases, and those that were waiting.
 local function choose(topic, ids, over, at_most, room, now_text)
     local left = math.min(at_most - #ids, room)
-    local due = left > 0 and
-        call('ZRANGEBYSCORE', KEYS[T + topic], '-inf', now_text, 'LIMIT', 0, left) or {}
+    local due = left > 0 and call('ZRANGEBYSCORE', KEYS[T + topic], '-inf', now_text,
+        'LIMIT', '0', left == 1 and '1' or left) or {}
     for i = 1, #due do
         ids[#ids + 1] = due[i]
     end

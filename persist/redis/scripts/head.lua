@@ -14,8 +14,9 @@
 -- `stamp` and `now` (in us) of this exchange, or of the one that is repeated; `latest`, the highest
 -- stamp there is; `capacity`, nil: none; `pack`, where the next of the numbers begins.
 --
--- To write a number with string.format() costs the server as much as a command: so the texts that
--- are there are used, `clock_text` and scores as they were read.
+-- To write a number with string.format('%.0f') costs the server as much as a command, and half of
+-- that where a command is given a number: so texts that are there are used, `clock_text`, scores as
+-- they were read, and '0'.
 local call, form = redis.call, string.format
 local fence = call('GET', KEYS[1])
 if fence ~= ARGV[1] then
@@ -41,7 +42,7 @@ local clock_text = time[1] .. string.sub('00000' .. time[2], -6)
 local clock = tonumber(clock_text)
 local highest, again, stamp, now = tonumber(writer[2] or 0), number == last, nil, clock
 if again then
-    stamp, now = string.match(writer[1], ' (%d+) (%d+)$')
+    stamp, now = string.match(writer[1], '^%d+ (%d+) (%d+)')
     stamp, now = tonumber(stamp), tonumber(now)
 else
     stamp = math.max(highest + 1, seen, now)

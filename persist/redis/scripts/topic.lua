@@ -22,7 +22,7 @@ end
 
 -- The first score of a zset, and its text; nil if there is none.
 local function first_of(zset)
-    local text = call('ZRANGE', zset, 0, 0, 'WITHSCORES')[2]
+    local text = call('ZRANGE', zset, '0', '0', 'WITHSCORES')[2]
     return tonumber(text), text
 end
 

@@ -17,11 +17,11 @@
 --         e  a new end of lease    how long, in us
 -- Answers stamp, time, statuses (a letter for each job in turn, d done, s stale, x done, but it was
 -- cancelled while it was held: after e and t it is not to come again, else it is gone; '': all d),
--- end of the new leases, alarm (-1 does not wait, 0 until it is rung), 1 if more is due, how many
--- were rung, how many were claimed; of each: topic, id, the end of the lease that another let pass
--- or '', record ('': long, to be read by itself; nil: missing), entry or ''; then, if any topic
--- would do, and the claim came back short or its number is one in eight: up to eight topics and
--- heads.
+-- end of the new leases, alarm (-1 does not wait, 0 until it is rung), 1 if more is due or may be,
+-- how many were rung, how many were claimed; of each: topic, id, the end of the lease that another
+-- let pass or '', record ('': long, to be read by itself; nil: missing), entry or ''; then, if any
+-- topic would do, and the claim came back short or its number is one in eight: up to eight topics
+-- and heads.
 --
 -- An end of lease is the token: it is compared first.  A job whose lease is over is due again like
 -- any other.  The first write removes something: ourselves from `w`, or a job that is done and that
@@ -60,6 +60,6 @@ if not others and
     call('ZREM', KEYS[5], me)
 end
 
-local status, stale, touched = {}, false, {}
+local status, stale, touched, looks = {}, false, {}, {}
 local claimed, lines, left, more, many, ends, wanted = {}, {}, 0, 0, 1, now + lease, need
 local first_lease = {}

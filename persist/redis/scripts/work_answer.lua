@@ -1,4 +1,6 @@
 -- work_answer.lua - who is woken or waits when work.lua has done its work, and its answer.
+local SHORT = 200 -- such an answer stands with the number: a few jobs
+
 if short and (wait == 'a' or wait == 't') then
     -- Writes down in `w` that we wait for `head`.  Answers until when: 0, until we are rung.
     local function note(w, head)
@@ -48,10 +50,11 @@ if again then
     status = table.concat(status)
 else
     status = stale and table.concat(status) or ''
-    if stale or count > 0 then
-        call('HSET', KEYS[3], ARGV[2], cmsgpack.pack({number, status, ends, claimed}))
+    local kept = (stale or count > 0) and cmsgpack.pack({number, status, ends, claimed})
+    if kept and #kept > SHORT then
+        call('HSET', KEYS[3], ARGV[2], kept)
     end
-    served()
+    served(kept and #kept <= SHORT and ' ' .. kept)
 end
 local answer = {stamp, now, status, ends, alarm, more, rang, count}
 for i = 1, #lines do

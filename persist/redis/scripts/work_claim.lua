@@ -101,7 +101,7 @@ if claims then
         local ids, over = lapsed(topic, t, l, math.max(at_most, LAPSED), first)
         local room, due = limit and limit - call('ZCARD', l) or math.huge, nil
         ids, over, due = choose(topic, ids, over, at_most, room, clock_text)
-        local args, score = {}, form('%.0f', ends)
+        local args, score = {}, whole(ends)
         if not first or first > clock then
             first_lease[topic] = #due > 0 and math.min(first or ends, ends) or first or math.huge
         end
@@ -140,7 +140,7 @@ if claims then
 
     -- The same answer once more: of what was claimed, that which is still ours.
     local function remember()
-        local kept = call('HGET', KEYS[3], ARGV[2])
+        local kept = string.match(writer[1], '^%d+ %d+ %d+ (.*)$') or call('HGET', KEYS[3], ARGV[2])
         kept = kept and cmsgpack.unpack(kept)
         if not kept or kept[1] ~= number then
             return
@@ -174,17 +174,33 @@ if claims then
         left = wanted
         for topic = 1, named do
             if left > 0 then
-                left = left - claim(topic, left)
+                local got = claim(topic, left)
+                left = left - got
+                looks[topic] = touched[topic] or got == 0
                 touched[topic] = true
             end
         end
     end
 end
 
--- The heads of topics as they are now, or lower bounds.
+-- Who begins to wait without a claim has to know what for.
+if need == 0 and (wait == 'a' or wait == 't') then
+    for topic = 1, named do
+        touched[topic] = true
+    end
+end
+
+-- The heads of topics as they are now, or lower bounds.  Where nobody waits, and all that was asked
+-- for was got, those of topics in which jobs were claimed stay: a bound that is too low costs one
+-- claim in vain, and to look for the head costs each claim.
 for topic = 1, topics do
+    local paused, limit
     if touched[topic] or again then
-        local paused, limit = setting(topic)
+        paused, limit = setting(topic)
+    end
+    if looks[topic] == false and not (again or others or paused or limit) and left == 0 then
+        more = 1
+    elseif touched[topic] or again then
         local head
         if paused or limit then
             head = set_exact_head(topic) or math.huge

@@ -452,7 +452,8 @@ Test(ranks, cost_a_look_at_each_priority_in_use)
     cr_expect_lt(commands() - was, 45, "%lld, with the first one due", commands() - was);
 }
 
-/* Three commands a priority with something due, as the layout says; for one job two do. */
+/* Three commands a priority with something due, as the layout says; for one job two do.  A long
+ * answer is kept by one more. */
 Test(ranks, cost_three_commands_each_of_what_is_due)
 {
     for (int i = 1; i <= 250; i++)
@@ -465,7 +466,7 @@ Test(ranks, cost_three_commands_each_of_what_is_due)
     cr_expect_eq(commands() - was - single, 2 + 1, "it is %lld", commands() - was - single);
     was = commands();
     cr_expect_eq(claim(&two, 100)->count, 100);
-    cr_expect_leq(commands() - was - single, 3 * 99, "it is %lld", commands() - was - single);
+    cr_expect_leq(commands() - was - single, 3 * 99 + 2, "it is %lld", commands() - was - single);
 }
 
 /* One more shows who stands behind the first of a priority, and nobody asks if one is enough. */

@@ -58,9 +58,59 @@ Test(work, says_whether_more_is_due)
     put(&one, 3, T0 + 1);
 
     cr_expect_eq(claim(&one, 1)->more, 1);
+    cr_expect_eq(claim(&one, 1)->more, 1, "there may be");
+    cr_expect_eq(claim(&one, 1)->count, 0);
     cr_expect_eq(claim(&one, 1)->more, 0);
     turn(T0 + 1);
-    cr_expect_eq(claim(&one, 1)->more, 0);
+    cr_expect_eq(claim(&one, 2)->more, 0, "it was short");
+    cr_expect_eq(one.answer.count, 1);
+}
+
+/* What ends beside a claim may come before all else; of a limited topic the head is exact. */
+Test(work, looks_for_the_head_where_more_than_a_claim_has_changed)
+{
+    put(&one, 1, T0);
+    put(&one, 2, T0);
+    cr_expect_eq(claim(&one, 3)->count, 2);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0 + LEASE);
+    struct share_outcome back[] = {
+        { 'r', 1, id(1), one.answer.lease, T0, NULL },
+        { 'r', 1, id(2), one.answer.lease, T0, NULL },
+    };
+    share_work(&one, back, 2, (struct share_claim){ 1, 0, LEASE, NULL });
+    cr_expect_eq(one.answer.count, 1);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0, "the other one waits");
+    freeReplyObject(share_ask(&one, "HSET due:{q}:topics a %s", "0 2"));
+    cr_expect_eq(claim(&one, 1)->count, 1);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0 + LEASE, "none can be had");
+}
+
+/* How many there have been, with this one. */
+static long long commands(void)
+{
+    redisReply *r = share_ask(&one, "INFO commandstats");
+    long long n = 0;
+
+    for (const char *at = r->str; (at = strstr(at, "calls=")) != NULL; at++)
+        n += strtoll(at + 6, NULL, 10);
+    freeReplyObject(r);
+    return n;
+}
+
+/* Of one job, while nobody waits: that of the script itself, and this one's, are counted, too. */
+Test(work, makes_few_commands_for_one_job)
+{
+    for (int i = 1; i <= 3; i++)
+        put(&one, i, T0);
+    for (int i = 1; i <= 2; i++) {
+        long long was = commands();
+        cr_expect_eq(claim(&one, 1)->count, 1);
+        cr_expect_eq(commands() - was, 2 + 12, "a claim");
+        was = commands();
+        cr_expect_str_empty(
+            finish(&one, (struct share_outcome){ 'a', 1, id(i), one.answer.lease, 0, NULL }));
+        cr_expect_eq(commands() - was, 2 + 9, "an ack");
+    }
 }
 
 /* What cannot be had of one topic is had of the next. */

@@ -410,6 +410,7 @@ SHARE_TEST(share_refused, says_so_of_a_key_that_holds_something_else)
         rc = rc != 0 ? rc : say(&s, bury);
         rc = rc != 0 ? rc : await(&s, 1);
         rc = rc != 0 ? rc : say(&s, put(2, 5));
+        rc = rc != 0 ? rc : say(&s, drop(2, 5));
         cr_expect_eq(rc, DUE_ECORRUPT, "%s: %s", keys[i], due_error_name(rc));
         ASK("DEL", key);
         cr_expect_eq(say(&s, put(3, 5)), 0, "%s", keys[i]);
