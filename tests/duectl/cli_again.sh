@@ -15,7 +15,9 @@ kill -INT "$pid"
 ended 130
 has err '^duectl: stopped by SIGINT: 1 jobs left'
 
-# A command for each; one that fails is run again, and its line goes on.
+# A command for each; one that fails is run again, and its line goes on.  The next round is far enough
+# away for a busy machine.
+printf 'every 500ms tick\n0s now\n' >s.due
 start run --exec 'cat; exit 1' --retry 1ms --attempts 2 s.due
 line now
 line now

@@ -186,7 +186,7 @@ REDIS_PROXY_TEST(redis_survey, knows_after_which_start_half_a_batch_may_land)
             "$48\r\n012345678901234567890123456789012345678901234567"
         };
         char reply[200];
-        char ours[64];
+        char ours[sizeof start + 24];
         struct answer a = { "HMGET", 1, reply, 0 };
         int rc;
 

@@ -39,10 +39,9 @@ int ctl_is_shared(const struct ctl_look *look, bool *shared)
 
 int ctl_processes(const struct ctl_look *look, ctl_process_visit *visit, void *ctx)
 {
-    const char *path = ctl_file_of(look->url);
-
     if (look->url == NULL)
         return ctl_owner_queues(look, visit, ctx);
+    const char *path = ctl_file_of(look->url);
     return path != NULL ? ctl_file_processes(path, visit, ctx)
                         : ctl_server_processes(look, visit, ctx);
 }
