@@ -15,8 +15,8 @@ kill -INT "$pid"
 ended 130
 has err '^duectl: stopped by SIGINT: 1 jobs left'
 
-# A command for each; one that fails is run again, and its line goes on.  The next round is far enough
-# away for a busy machine.
+# A command for each; one that fails is run again, and its line goes on.  The next round is far
+# enough away for a busy machine.
 printf 'every 500ms tick\n0s now\n' >s.due
 start run --exec 'cat; exit 1' --retry 1ms --attempts 2 s.due
 line now
@@ -49,6 +49,10 @@ for store in again.db "$url"; do
         start run --store "$store" --ack-lines s.due
         line tick
         line tick
+        for n in $(seq 100); do # all of the input is read, on a busy machine too
+            grep -q '^ack 3$' err && break
+            sleep 0.1
+        done
         kill -INT "$pid"
         ended 130
         has err '^ack 3$'
