@@ -14,7 +14,7 @@ for i in $(seq 100); do
 done
 [ -e slow ] || fail "there is no slow server"
 
-head -c 3500000 /dev/urandom >large # seven seconds; five is how long a call waits
+head -c 3500000 /dev/urandom >large # seven seconds; five is how long a call waits by itself
 id=$("$duectl" push --at 1h "$url" large) || fail "push"
 run 0 reschedule "$slow" "$id" 2h
 has out '^rescheduled 1$'

@@ -176,17 +176,17 @@ static void run(enum due_proxies proxies, uint64_t seed, int64_t ns, bool queue_
         CREW_CHECK(s.enqueued == atomic_load(&w.put), ": %llu", (unsigned long long)s.enqueued);
     }
     if (!queue_first)
-        CREW_CHECK(due_control_close(c) == 0);
+        CREW_CHECK(due_control_close(c) == 0, "");
     int rc = due_close(w.q, DUE_CLOSE_DISCARD, DUE_S(60));
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     if (queue_first)
-        CREW_CHECK(due_control_close(c) == 0);
+        CREW_CHECK(due_control_close(c) == 0, "");
     (void)crew_join(&taker);
     for (int i = 0; i < CLIENTS && queue_first; i++)
         (void)crew_join(&clients[i]);
     rc = due_free(w.q);
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
-    CREW_CHECK(access(w.path, F_OK) != 0);
+    CREW_CHECK(access(w.path, F_OK) != 0, "");
 }
 
 int main(int argc, char **argv)

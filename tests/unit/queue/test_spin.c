@@ -34,7 +34,7 @@ LAB_TEST(spin, takes_a_job_when_it_is_due)
     }
     cr_expect_eq(lab_stats(&lab).dequeued, 3u);
     cr_expect_eq(lab_stats(&lab).waiting, 0u);
-    lab_enqueue(&lab, "milk");
+    lab_enqueue(&lab, "milk", .priority = 0);
     cr_assert_eq(due_peek(lab.q, &info), 0);
     cr_expect_eq(lab_stats(&lab).ready, 1u, "those that were spun for are not counted as ready");
     lab_close(&lab);

@@ -14,8 +14,8 @@
 #define OPEN_NS  DUE_S(1) /* for the store, and for its present owner to go */
 #define CLOSE_NS DUE_S(10)
 #define SLICE_NS DUE_S(1) /* of waiting for room */
-#define FLUSH_NS DUE_S(5)
-#define MOVES    65536
+/* For the store's answer: a job of some hundred MB comes before it goes. */
+#define STORE_NS DUE_S(30)
 
 /* ---- The verbs of an owned queue ------------------------------------------------------------- */
 
@@ -48,97 +48,41 @@ static int owned_put(struct ctl_access *a, const char *topic, due_spec *specs, s
     return rc;
 }
 
-/* Have more bytes gone to and fro than it takes to stay the owner? */
-static bool moves(struct ctl_access *a)
-{
-    struct due_store_stats stats;
-
-    if (a->store == NULL)
-        return false;
-    a->store->verbs->stats(a->store, &stats);
-    uint64_t bytes = stats.bytes_in + stats.bytes_out;
-    bool some = bytes - a->moved > MOVES;
-    a->moved = bytes;
-    return some;
-}
-
-typedef int change_one(struct ctl_access *a, due_id id);
-
-/* A call waits for the store for some seconds, and a job of some hundred MB takes longer to come or
- * go: as long as it does, it is asked again.  Whoever is in doubt and does not find the job then
- * has changed it.  @rc is the first answer. */
-static int see_through(struct ctl_access *a, due_id id, int rc, change_one *change)
-{
-    bool doubt = false;
-
-    while ((rc == DUE_EINDOUBT || rc == DUE_ETIMEDOUT) && moves(a)) {
-        ctl_progress("waits for a long job", 0, 0);
-        doubt = doubt || rc == DUE_EINDOUBT;
-        if (rc == DUE_EINDOUBT)
-            (void)!due_flush(a->queue, FLUSH_NS); /* the next answer says more */
-        rc = change(a, id);
-    }
-    ctl_progress_end();
-    return rc == DUE_ENOENT && doubt ? 0 : rc;
-}
-
-static int cancel_one(struct ctl_access *a, due_id id)
-{
-    return due_cancel(a->queue, id, NULL);
-}
-
 static int owned_cancel(struct ctl_access *a, const due_id *ids, size_t n, int *results)
 {
     (void)due_cancel_batch(a->queue, ids, n, results);
-    for (size_t i = 0; i < n; i++)
-        results[i] = see_through(a, ids[i], results[i], cancel_one);
     return 0;
-}
-
-static int kick_one(struct ctl_access *a, due_id id)
-{
-    return due_kick(a->queue, id);
 }
 
 static int owned_kick(struct ctl_access *a, const due_id *ids, size_t n, int *results)
 {
     for (size_t i = 0; i < n; i++)
-        results[i] = see_through(a, ids[i], kick_one(a, ids[i]), kick_one);
+        results[i] = due_kick(a->queue, ids[i]);
     return 0;
-}
-
-static int drop_one(struct ctl_access *a, due_id id)
-{
-    int rc = due__ctl_is_dead(a->queue, id, a->shared);
-
-    return rc == 0 ? due_cancel(a->queue, id, NULL) : rc;
 }
 
 static int owned_drop(struct ctl_access *a, const due_id *ids, size_t n, int *results)
 {
-    for (size_t i = 0; i < n; i++)
-        results[i] = see_through(a, ids[i], drop_one(a, ids[i]), drop_one);
+    for (size_t i = 0; i < n; i++) {
+        results[i] = due__ctl_is_dead(a->queue, ids[i], a->shared);
+        if (results[i] == 0)
+            results[i] = due_cancel(a->queue, ids[i], NULL);
+    }
     return 0;
 }
 
 static int owned_promote(struct ctl_access *a, const due_id *ids, size_t n, int *results)
 {
-    for (size_t i = 0; i < n; i++) {
-        do
-            results[i] = due_promote(a->queue, ids[i]);
-        while ((results[i] == DUE_EINDOUBT || results[i] == DUE_ETIMEDOUT) && moves(a));
-    }
+    for (size_t i = 0; i < n; i++)
+        results[i] = due_promote(a->queue, ids[i]);
     return 0;
 }
 
 static int owned_move(struct ctl_access *a, const due_id *ids, size_t n, int64_t at_ns,
                       int *results)
 {
-    for (size_t i = 0; i < n; i++) {
-        do
-            results[i] = due_reschedule(a->queue, ids[i], at_ns);
-        while ((results[i] == DUE_EINDOUBT || results[i] == DUE_ETIMEDOUT) && moves(a));
-    }
+    for (size_t i = 0; i < n; i++)
+        results[i] = due_reschedule(a->queue, ids[i], at_ns);
     return 0;
 }
 
@@ -220,8 +164,8 @@ int ctl_access_open(struct ctl_access *a, const struct ctl_look *look, bool must
     ctl_urls_forget();
     if (options.store == NULL)
         return status;
-    a->store = options.store;
     options.open_timeout_ns = OPEN_NS;
+    options.store_timeout_ns = STORE_NS;
     options.share = a->shared ? DUE_SHARED : DUE_OWNED;
     int rc = due_open(&a->queue, &options, &error);
     if (rc == 0)

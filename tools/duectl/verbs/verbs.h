@@ -55,10 +55,8 @@ struct ctl_access {
     const struct ctl_access_verbs *verbs;
     const struct ctl_look *look;
     due_queue *queue;
-    due_store *store; /* of the queue; NULL: it is the queue of another room */
-    uint64_t moved;   /* bytes that had gone to and fro when somebody looked last */
-    bool shared;      /* by other processes */
-    int stop_fd;      /* a put into a full queue ends when that can be read; 0: it does not */
+    bool shared; /* by other processes */
+    int stop_fd; /* a put into a full queue ends when that can be read; 0: it does not */
 };
 
 /* Each answers 0 or a DUE_E* code, and waits until the change is stored.  A call with @topic NULL
