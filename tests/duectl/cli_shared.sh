@@ -241,6 +241,11 @@ fits out processes 1
 has out "\"host\":\"$(hostname)\",\"pid\":$pid}"
 run 0 ps own.db
 has out "^- .* $pid .*owns it alone$"
+ln -s own.db link.db
+run 0 ps link.db
+has out "^- .* $pid .*owns it alone$"
+run 1 ps --queue other own.db
+has err 'there is no such queue: other'
 run 1 evict own.db 5 </dev/null
 has err 'belongs to one process at a time'
 kill -KILL "$pid"

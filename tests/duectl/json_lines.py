@@ -148,6 +148,7 @@ OTHERS = {
     "imported": (has({"line": whole, "column": whole, "text": TEXT}),
                  has({"source": TEXT, "text": TEXT}), has({"left": TEXT, "count": whole}),
                  has({"left": TEXT, "of_jobs": whole}),
+                 has({"complete": flag}),
                  has({"complete": flag, "jobs": whole, "kept_keys": whole, "before": whole})),
 }
 

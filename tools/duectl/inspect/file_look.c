@@ -5,8 +5,10 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -222,10 +224,12 @@ static void say_row(void *what, const char *text)
 static bool read_owner(const char *path, char text[OWNER])
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    char name[1100];
+    char *whole = realpath(path, NULL); /* beside which an owner has its lock */
+    char name[PATH_MAX + sizeof "-owner"];
 
-    snprintf(name, sizeof name, "%.1000s-owner", path);
-    int fd = open(name, O_RDWR | O_CLOEXEC);
+    snprintf(name, sizeof name, "%.*s-owner", PATH_MAX - 1, whole != NULL ? whole : path);
+    free(whole);
+    int fd = open(name, O_RDONLY | O_CLOEXEC); /* to ask is to read: also of another user's */
     bool held = fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
     ssize_t n = held ? pread(fd, text, OWNER - 1, 0) : 0;
     if (fd >= 0)
@@ -254,7 +258,21 @@ static void read_process(struct ctl_process *p, const char *text)
     snprintf(p->host, sizeof p->host, "%.*s", (int)strcspn(text + at, ","), text + at);
 }
 
-int ctl_file_processes(const char *path, ctl_process_visit *visit, void *ctx)
+/* Is that the queue in the file? */
+static bool is_queue(sqlite3 *db, const char *queue)
+{
+    sqlite3_stmt *row = NULL;
+    bool its = sqlite3_prepare_v2(db, "SELECT 1 FROM owner WHERE queue = ?", -1, &row, NULL) ==
+                   SQLITE_OK &&
+               sqlite3_bind_text(row, 1, queue, -1, SQLITE_STATIC) == SQLITE_OK &&
+               sqlite3_step(row) == SQLITE_ROW;
+
+    sqlite3_finalize(row);
+    return its;
+}
+
+int ctl_file_processes(const struct ctl_look *look, const char *path, ctl_process_visit *visit,
+                       void *ctx)
 {
     struct ctl_process owner = { .number = 0 };
     char text[OWNER];
@@ -263,7 +281,12 @@ int ctl_file_processes(const char *path, ctl_process_visit *visit, void *ctx)
 
     if (status != 0)
         return status;
+    bool its = is_queue(db, look->queue);
     sqlite3_close(db);
+    if (!its) {
+        fprintf(stderr, "duectl: there is no such queue: %s\n", look->queue);
+        return CTL_FAULTS;
+    }
     if (read_owner(path, text)) {
         read_process(&owner, text);
         (void)visit(ctx, &owner);
@@ -334,8 +357,24 @@ int ctl_file_doctor(const char *path, const struct ctl_look *look)
     return missing(path);
 }
 
-int ctl_file_processes(const char *path, ctl_process_visit *visit, void *ctx)
+/* Is that the queue in the file?  NULL: whichever it is. */
+static bool is_queue(sqlite3 *db, const char *queue)
 {
+    sqlite3_stmt *row = NULL;
+    bool its = queue == NULL;
+
+    if (!its &&
+        sqlite3_prepare_v2(db, "SELECT 1 FROM owner WHERE queue = ?", -1, &row, NULL) == SQLITE_OK)
+        its = sqlite3_bind_text(row, 1, queue, -1, SQLITE_STATIC) == SQLITE_OK &&
+              sqlite3_step(row) == SQLITE_ROW;
+    sqlite3_finalize(row);
+    return its;
+}
+
+int ctl_file_processes(const struct ctl_look *look, const char *path, ctl_process_visit *visit,
+                       void *ctx)
+{
+    (void)look;
     (void)visit;
     (void)ctx;
     return missing(path);

@@ -226,7 +226,8 @@ struct ctl_process {
 typedef bool ctl_process_visit(void *ctx, const struct ctl_process *process);
 int ctl_processes(const struct ctl_look *look, ctl_process_visit *visit, void *ctx);
 int ctl_server_processes(const struct ctl_look *look, ctl_process_visit *visit, void *ctx);
-int ctl_file_processes(const char *path, ctl_process_visit *visit, void *ctx);
+int ctl_file_processes(const struct ctl_look *look, const char *path, ctl_process_visit *visit,
+                       void *ctx);
 /* Is it a store of which a process can be turned out at all?  0, or an exit status: said why not.
  * Then: */
 int ctl_evict_can(const struct ctl_look *look);

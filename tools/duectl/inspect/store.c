@@ -42,7 +42,7 @@ int ctl_processes(const struct ctl_look *look, ctl_process_visit *visit, void *c
     if (look->url == NULL)
         return ctl_owner_queues(look, visit, ctx);
     const char *path = ctl_file_of(look->url);
-    return path != NULL ? ctl_file_processes(path, visit, ctx)
+    return path != NULL ? ctl_file_processes(look, path, visit, ctx)
                         : ctl_server_processes(look, visit, ctx);
 }
 

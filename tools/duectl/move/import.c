@@ -531,9 +531,11 @@ static void say_end(const struct import *im, int status)
                         check ? "fine   " : "put    ", im->jobs - im->before, im->keys, before);
     ctl_object_begin();
     ctl_object_flag("complete", status == 0);
-    ctl_object_number("jobs", im->jobs - im->before);
-    ctl_object_number("kept_keys", im->keys);
-    ctl_object_number("before", im->before);
+    if (status == 0) { /* else some of what was read was not put */
+        ctl_object_number("jobs", im->jobs - im->before);
+        ctl_object_number("kept_keys", im->keys);
+        ctl_object_number("before", im->before);
+    }
     ctl_object_end();
 }
 
