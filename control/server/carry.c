@@ -22,11 +22,12 @@ static bool is_refused(const struct due__ctl_carrier *c)
            (due__ctl_changes(verb) && (c->of->flags & DUE_CONTROL_READ_ONLY) != 0);
 }
 
-/* What is answered is stored, also in a queue whose changes nobody waits for.  (What is put into
- * one that takes jobs is waited for job by job.) */
-static int stored(struct due__ctl_carrier *c, int rc)
+/* Who asked is to do nothing again that may be done: so it is in doubt, and not late. */
+int due__ctl_carry_stored(struct due__ctl_carrier *c)
 {
-    return rc == 0 ? due_flush(c->of->queue, DUE__CTL_REQUEST_NS) : rc;
+    int rc = due_flush(c->of->queue, DUE__CTL_REQUEST_NS);
+
+    return rc == DUE_ETIMEDOUT ? DUE_EINDOUBT : rc;
 }
 
 static int carry_verb(struct due__ctl_carrier *c)
@@ -37,7 +38,7 @@ static int carry_verb(struct due__ctl_carrier *c)
     case DUE__CTL_DROP:
     case DUE__CTL_PROMOTE:
     case DUE__CTL_RESCHEDULE:
-        return stored(c, due__ctl_carry_ids(c));
+        return due__ctl_carry_ids(c);
     case DUE__CTL_PUT:
         return due__ctl_carry_put(c);
     case DUE__CTL_SHOW:
@@ -51,7 +52,7 @@ static int carry_verb(struct due__ctl_carrier *c)
     case DUE__CTL_METRICS:
         return due__ctl_carry_metrics(c);
     default:
-        return stored(c, due__ctl_carry_all(c));
+        return due__ctl_carry_all(c);
     }
 }
 
@@ -60,9 +61,9 @@ static int carry_for(struct due__ctl_carrier *c)
 {
     c->of = queue_of(c->served, c->request->queue);
     if (c->of == NULL) {
-        due__ctl_buffer_text(c->answer, "{\"fault\":\"%s\"}\n",
-                             c->request->queue[0] == '\0' ? "which queue? there are several"
-                                                          : "no such queue");
+        due__ctl_carry_fault(c->answer, c->request->queue[0] == '\0'
+                                            ? "which queue? there are several"
+                                            : "no such queue");
         return DUE_EINVAL;
     }
     return is_refused(c) ? DUE_ENOTSUP : carry_verb(c);
@@ -77,6 +78,13 @@ void due__ctl_carry(struct due__ctl_carrier *c)
         rc = DUE_ENOMEM;
     }
     due__ctl_carry_end(c->answer, rc);
+}
+
+void due__ctl_carry_fault(struct due__ctl_buffer *answer, const char *fault)
+{
+    due__ctl_buffer_text(answer, "{\"fault\":");
+    due__ctl_json_put(answer, fault, strlen(fault));
+    due__ctl_buffer_text(answer, "}\n");
 }
 
 void due__ctl_carry_end(struct due__ctl_buffer *answer, int rc)

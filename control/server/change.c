@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 
+#include "os/atomic.h"
 #include "server/verbs.h"
 
 #define RESULT_MAX \
@@ -34,19 +35,6 @@ static int cancel_shown(struct due__ctl_carrier *c, due_id id)
     return rc;
 }
 
-/* With a store many are one change, unless each is to be shown. */
-static void cancel_all(struct due__ctl_carrier *c, int *results)
-{
-    const struct due__ctl_request *r = c->request;
-
-    if (c->served->on_cancel == NULL) {
-        (void)due_cancel_batch(c->of->queue, r->ids, r->n, results);
-        return;
-    }
-    for (size_t i = 0; i < r->n; i++)
-        results[i] = cancel_shown(c, r->ids[i]);
-}
-
 static int drop(struct due__ctl_carrier *c, due_id id)
 {
     int rc = due__ctl_is_dead(c->of->queue, id, false);
@@ -68,29 +56,70 @@ static int64_t new_time(const struct due__ctl_carrier *c)
     return __builtin_add_overflow(now.now_ns, r->delay_ns, &at_ns) ? DUE_FOREVER : at_ns;
 }
 
+static int change(struct due__ctl_carrier *c, due_id id, int64_t at_ns)
+{
+    switch (c->request->verb) {
+    case DUE__CTL_CANCEL:
+        return cancel_shown(c, id);
+    case DUE__CTL_KICK:
+        return due_kick(c->of->queue, id);
+    case DUE__CTL_DROP:
+        return drop(c, id);
+    case DUE__CTL_PROMOTE:
+        return due_promote(c->of->queue, id);
+    default:
+        return due_reschedule(c->of->queue, id, at_ns);
+    }
+}
+
+/* One after another, until the queue or its store says no, or the socket is closed: a store that is
+ * silent is waited for once, and not for each. */
+static void change_each(struct due__ctl_carrier *c, int *results)
+{
+    const struct due__ctl_request *r = c->request;
+    int64_t at_ns = r->verb == DUE__CTL_RESCHEDULE ? new_time(c) : 0;
+    int over = 0;
+
+    for (size_t i = 0; i < r->n; i++) {
+        if (over == 0 && due__load_seq(&c->served->stopping)) /* E1 */
+            over = DUE_ECLOSED;
+        results[i] = over != 0 ? over : change(c, r->ids[i], at_ns);
+        if (results[i] != 0 && !due__ctl_is_of_job(results[i]))
+            over = results[i];
+    }
+}
+
+/* What is answered with DUE_OK is stored; or it is in doubt, and the answer says so. */
+static int settle(struct due__ctl_carrier *c, int *results, size_t n)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++)
+        any = any || results[i] == 0;
+    int rc = any ? due__ctl_carry_stored(c) : 0;
+    for (size_t i = 0; i < n && rc != 0; i++) {
+        if (results[i] == 0)
+            results[i] = DUE_EINDOUBT;
+    }
+    return rc;
+}
+
+/* With a store many that are cancelled are one change, unless each is to be shown. */
 int due__ctl_carry_ids(struct due__ctl_carrier *c)
 {
     const struct due__ctl_request *r = c->request;
-    due_queue *q = c->of->queue;
-    int64_t at_ns = r->verb == DUE__CTL_RESCHEDULE ? new_time(c) : 0;
     int results[DUE__CTL_IDS];
 
     if (!due__ctl_buffer_grow(c->answer, r->n * RESULT_MAX))
         return DUE_ENOMEM;
-    if (r->verb == DUE__CTL_CANCEL)
-        cancel_all(c, results);
-    for (size_t i = 0; i < r->n; i++) {
-        if (r->verb == DUE__CTL_KICK)
-            results[i] = due_kick(q, r->ids[i]);
-        else if (r->verb == DUE__CTL_DROP)
-            results[i] = drop(c, r->ids[i]);
-        else if (r->verb == DUE__CTL_PROMOTE)
-            results[i] = due_promote(q, r->ids[i]);
-        else if (r->verb == DUE__CTL_RESCHEDULE)
-            results[i] = due_reschedule(q, r->ids[i], at_ns);
+    if (r->verb == DUE__CTL_CANCEL && c->served->on_cancel == NULL)
+        (void)due_cancel_batch(c->of->queue, r->ids, r->n, results);
+    else
+        change_each(c, results);
+    int rc = settle(c, results, r->n);
+    for (size_t i = 0; i < r->n; i++)
         add_result(c->answer, r->ids[i], results[i]);
-    }
-    return 0;
+    return rc;
 }
 
 /* ---- All of a topic, or all ------------------------------------------------------------------ */
@@ -120,7 +149,7 @@ int due__ctl_carry_all(struct due__ctl_carrier *c)
         break;
     }
     due__ctl_buffer_text(c->answer, "{\"count\":%" PRIu64 "}\n", count);
-    return rc;
+    return rc == 0 ? due__ctl_carry_stored(c) : rc;
 }
 
 /* ---- Jobs that are put in -------------------------------------------------------------------- */
@@ -147,7 +176,8 @@ int due__ctl_carry_put(struct due__ctl_carrier *c)
             spec->at_ns = due__ctl_times_to(now, spec->at_ns);
     }
     int rc = due__ctl_put(c->of->queue, r->topic, r->specs, r->jobs, 0, ids, results, &done);
+    int stored = settle(c, results, done);
     for (size_t i = 0; i < done; i++)
         add_result(c->answer, ids[i], results[i]);
-    return rc;
+    return stored != 0 ? stored : rc;
 }

@@ -199,18 +199,27 @@ static int find_dead(struct due__ctl_carrier *c, struct dead_ones *d)
     return n < 0 ? n : 0;
 }
 
+/* An error of the queue, or of its store, is that of all that come behind it: a store that is
+ * silent is waited for once. */
+static int over_with(int rc)
+{
+    return rc == 0 || due__ctl_is_of_job(rc) ? 0 : rc;
+}
+
 /* The results, and the dead among them. */
 static int find_all(struct due__ctl_carrier *c, due_info *infos, int *results, struct dead_ones *d)
 {
     const struct due__ctl_request *r = c->request;
+    int over = 0;
 
     for (size_t i = 0; i < r->n; i++) {
-        results[i] = due_find(c->of->queue, r->ids[i], &infos[i]);
-        if (results[i] != DUE_ENOENT)
-            continue;
-        results[i] = due_read(c->of->queue, r->ids[i], NULL, 0, NULL);
-        d->wanted[i] = results[i] == 0;
-        d->left += d->wanted[i];
+        results[i] = over != 0 ? over : due_find(c->of->queue, r->ids[i], &infos[i]);
+        if (results[i] == DUE_ENOENT) {
+            results[i] = due_read(c->of->queue, r->ids[i], NULL, 0, NULL);
+            d->wanted[i] = results[i] == 0;
+            d->left += d->wanted[i];
+        }
+        over = over_with(results[i]);
     }
     int rc = find_dead(c, d);
     for (size_t i = 0; i < r->n && rc == 0; i++) {
@@ -222,10 +231,20 @@ static int find_all(struct due__ctl_carrier *c, due_info *infos, int *results, s
     return rc;
 }
 
+/* Of a queue that is not to be changed no job is moved. */
+static size_t show_data(const struct due__ctl_carrier *c)
+{
+    const struct due__ctl_request *r = c->request;
+    bool still = (c->of->flags & DUE_CONTROL_READ_ONLY) != 0;
+
+    return still ? page_data(r) : r->data < 0 ? 0 : (size_t)r->data;
+}
+
 static int show_all(struct due__ctl_carrier *c, struct dead_ones *d)
 {
     const struct due__ctl_request *r = c->request;
-    size_t data = r->data < 0 ? 0 : (size_t)r->data;
+    size_t data = show_data(c);
+    int over = 0;
     due_info infos[DUE__CTL_IDS];
     int results[DUE__CTL_IDS];
     char id[DUE_ID_TEXT];
@@ -236,7 +255,9 @@ static int show_all(struct due__ctl_carrier *c, struct dead_ones *d)
         if (c->answer->len > ANSWER_MAX)
             return DUE_ELIMIT;
         if (results[i] == 0)
-            results[i] = show_job(c, &infos[i], d->wanted[i] ? &d->found[i] : NULL, data);
+            results[i] =
+                over != 0 ? over : show_job(c, &infos[i], d->wanted[i] ? &d->found[i] : NULL, data);
+        over = over != 0 ? over : over_with(results[i]);
         if (results[i] == DUE_ENOMEM)
             rc = DUE_ENOMEM;
         else if (results[i] != 0)

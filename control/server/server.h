@@ -11,6 +11,10 @@
  *   figures.c  requests for figures
  *
  * Guards  I  set before the thread starts, then constant    T  that thread alone
+ *         A  atomic
+ *
+ * Edges   E1  close: sets stopping, then wakes the thread -> which looks at it before each request,
+ *             and between the jobs of one
  */
 #ifndef DUE__CTL_SERVER_H
 #define DUE__CTL_SERVER_H
@@ -26,6 +30,7 @@
 
 struct due__ctl_place {
     struct sockaddr_un address; /* I */
+    int folder_fd;              /* I  of the file; -1: none.  Who has it opened closes it */
     dev_t device;               /* I  of the file that was made there, */
     ino_t inode;                /* I  of which 0: none was */
 };
@@ -49,6 +54,7 @@ struct due__ctl_served {
     size_t n;                                                           /* I */
     void (*on_cancel)(void *ctx, due_queue *queue, const due_job *job); /* I */
     void *ctx;                                                          /* I */
+    bool stopping;                                                      /* A: E1 */
 };
 
 /* A request that has come.  Guard: T */
@@ -62,8 +68,14 @@ struct due__ctl_carrier {
 
 /* Do it, and answer. */
 void due__ctl_carry(struct due__ctl_carrier *c);
+/* What is wrong with a request, as a line. */
+void due__ctl_carry_fault(struct due__ctl_buffer *answer, const char *fault);
 /* The last line of an answer. */
 void due__ctl_carry_end(struct due__ctl_buffer *answer, int rc);
+
+/* Wait until what was changed is stored, also in a queue whose changes nobody waits for.  0, or
+ * DUE_EINDOUBT: the store is silent; or another error. */
+int due__ctl_carry_stored(struct due__ctl_carrier *c);
 
 /* Each answers 0 or a DUE_E* code; what it has answered before that stands. */
 int due__ctl_carry_ids(struct due__ctl_carrier *c);
@@ -99,6 +111,7 @@ struct due_control {
     pid_t pid;                                             /* I  of who has opened it */
     int listen_fd;                                         /* I */
     int stop_fd;                                           /* I  readable: it is to end */
+    size_t body_most;                                      /* I  bytes of payloads, of all */
     pthread_t thread;                                      /* I */
     struct due__ctl_client *clients[DUE__CTL_CLIENTS_MAX]; /* T  the first n */
     size_t n;                                              /* T */

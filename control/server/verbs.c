@@ -3,6 +3,17 @@
 
 #include "wire/request.h"
 
+/* How many of these go into one batch: a job with something wrong goes alone, for all of a batch is
+ * refused with it. */
+static size_t some_of(const due_queue *q, const due_spec *specs, size_t n)
+{
+    size_t some = 0;
+
+    while (some < n && due_spec_error(q, &specs[some]) == NULL)
+        some++;
+    return some > 0 ? some : 1;
+}
+
 /* A batch ends before the job that is refused, and the next one begins with it. */
 int due__ctl_put(due_queue *q, const char *topic, due_spec *specs, size_t n, int64_t wait_ns,
                  due_id *ids, int *results, size_t *done)
@@ -14,7 +25,8 @@ int due__ctl_put(due_queue *q, const char *topic, due_spec *specs, size_t n, int
     for (size_t i = *done; i < n; i++)
         specs[i].topic = number;
     while (*done < n) {
-        int rc = due_enqueue_batch(q, specs + *done, n - *done, wait_ns, ids + *done);
+        size_t some = some_of(q, specs + *done, n - *done);
+        int rc = due_enqueue_batch(q, specs + *done, some, wait_ns, ids + *done);
 
         if (rc < 0 && !due__ctl_is_of_job(rc))
             return rc;

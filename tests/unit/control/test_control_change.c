@@ -1,6 +1,7 @@
 /* test_control_change.c - what is changed by way of a control socket: each verb, in memory and
  * stored.
  */
+#include "queue/queue.h"
 #include "unit/control/control_desk.h"
 
 /* ---- put ---- */
@@ -39,6 +40,29 @@ DESK_TEST(control_put, says_who_has_a_key)
     cr_expect(due_id_equal(id, desk_id(d)));
     cr_expect_eq(desk_count(d, "DUE_OK"), 2u, "%s", d->answer); /* the other one, and the end */
     cr_expect_eq(lab_stats(desk_lab(d)).waiting, 2u);
+}
+
+/* One that is wrong is refused alone, wherever it stands. */
+DESK_TEST(control_put, refuses_a_bad_job_and_takes_the_others)
+{
+    char line[256];
+
+    desk_queue(d)->payload_max = 50; /* as a store may have it */
+    for (unsigned i = 0; i < 3; i++) {
+        static const char bytes[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                                    "aaaa";
+
+        snprintf(line, sizeof line,
+                 "{\"verb\":\"put\",\"jobs\":[{\"delay_ns\":5,\"len\":%d},"
+                 "{\"delay_ns\":5,\"len\":%d},{\"delay_ns\":5,\"len\":%d}]}",
+                 i == 0 ? 60 : 1, i == 1 ? 60 : 1, i == 2 ? 60 : 1);
+        desk_ask_with(d, line, bytes, 62);
+        cr_expect_eq(desk_count(d, "\"result\":\"DUE_OK\""), 2u, "%s", d->answer);
+        cr_expect_eq(desk_count(d, "\"result\":\"DUE_ELIMIT\""), 1u, "%s", d->answer);
+        cr_expect_eq(desk_count(d, "\"id\":"), 3u, "%s", d->answer);
+        desk_ends(d, "DUE_OK");
+        cr_expect_eq(lab_stats(desk_lab(d)).waiting, 2 * (i + 1));
+    }
 }
 
 /* A date is so far from now as it is on the wall clock, whatever the queue's clock shows. */

@@ -1,6 +1,7 @@
 /* test_control_look.c - what a control socket tells of jobs: lists, page by page, and those that
  * are named.
  */
+#include "lab/crew.h"
 #include "unit/control/control_desk.h"
 
 static due_id buried(struct desk *d, const char *text)
@@ -92,6 +93,30 @@ Test(control_list, does_not_move_long_jobs)
     desk_close(&d);
 }
 
+/* Nor is one moved by who asks for more, in a queue that nothing is changed in. */
+Test(control_show, moves_nothing_that_is_only_read)
+{
+    struct desk d = desk_with(false, (struct lab_options){ .kernel = false });
+    static char bytes[5000];
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = 5, .data = bytes, .len = sizeof bytes };
+    due_id id;
+
+    desk_serve(&d, DUE_CONTROL_READ_ONLY, (due_control_options){ .path = NULL });
+    memset(bytes, 'a', sizeof bytes);
+    cr_assert_eq(due_enqueue(desk_queue(&d), &spec, 0, &id), 0);
+    bytes[0] = 'b';
+    cr_assert_eq(due_enqueue(desk_queue(&d), &spec, 0, NULL), 0);
+    desk_name(&d, "show", id, ",\"data\":8388608");
+    desk_says(&d, "\"len\":5000,\"data\":\"aaaa");
+    cr_expect(strlen(d.answer) > 4096 && strlen(d.answer) < 4500);
+    lab_turn_to(desk_lab(&d), 1005);
+    due_job job;
+    cr_assert_eq(due_dequeue(desk_queue(&d), &job, 0), 0);
+    cr_expect_eq(*(const char *)job.data, 'a', "it stands behind its equal");
+    due_job_done(&job);
+    desk_close(&d);
+}
+
 static void lists_all(bool stored, unsigned jobs, unsigned max)
 {
     struct desk d = desk_open(stored);
@@ -159,6 +184,50 @@ DESK_TEST(control_show, says_that_somebody_has_a_job)
     desk_name(d, "show", id, "");
     desk_says(d, "\"result\":\"DUE_EBUSY\"");
     cr_expect_eq(due_ack(&job), 0);
+}
+
+/* It is dead, and on a lease, and dead again, while it is asked for. */
+struct restless {
+    due_queue *q;
+    due_id id;
+    atomic_bool over;
+};
+
+static int never_rests(void *arg)
+{
+    struct restless *r = arg;
+    due_job job;
+
+    while (!atomic_load(&r->over)) {
+        if (due_kick(r->q, r->id) == 0 && due_reserve(r->q, &job, DUE_S(1)) == 0 &&
+            due_bury(&job, "hot") != 0)
+            return 1;
+    }
+    return 0;
+}
+
+Test(control_show, tells_of_no_other_job_while_one_dies_and_lives, .timeout = 60)
+{
+    struct desk d = desk_open(false);
+    struct restless r = { .q = desk_queue(&d) };
+    struct crew_thread other;
+    unsigned told = 0;
+    due_job job;
+
+    r.id = lab_enqueue(desk_lab(&d), "tea", .delay_ns = 0);
+    cr_assert_eq(lab_reserve(desk_lab(&d), &job, DUE_S(1)), 0);
+    cr_assert_eq(due_bury(&job, "hot"), 0);
+    crew_go(&other, never_rests, &r);
+    for (int i = 0; i < 4000; i++) {
+        desk_name(&d, "show", r.id, "");
+        cr_assert(due_id_equal(desk_id(&d), r.id), "%s", d.answer);
+        desk_says_not(&d, "\"cause\":\"\"");
+        told += desk_heard(&d, "\"state\"");
+    }
+    atomic_store(&r.over, true);
+    cr_expect_eq(crew_join(&other), 0);
+    cr_expect_gt(told, 0u);
+    desk_close(&d);
 }
 
 DESK_TEST(control_show, finds_by_key)
