@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "os/atomic.h"
 #include "os/sized.h"
 
 static int fail(due_error *error, int rc, const char *text, const char *hint)
@@ -67,13 +68,19 @@ static bool is_taken(const due_control_queue *queues, size_t n, const char *name
     return false;
 }
 
-static bool is_queue(const due_control_queue *q)
+/* Is there nothing of a newer version in it? */
+static bool is_known(const due_control_queue *q)
 {
     static const uint32_t zero[sizeof q->reserved / sizeof q->reserved[0]];
 
-    return q->queue != NULL && is_name(q->name) &&
-           (q->flags & ~(unsigned)(DUE_CONTROL_NO_PUT | DUE_CONTROL_READ_ONLY)) == 0 &&
+    return (q->flags & ~(unsigned)(DUE_CONTROL_NO_PUT | DUE_CONTROL_READ_ONLY)) == 0 &&
            memcmp(q->reserved, zero, sizeof zero) == 0;
+}
+
+static int newer(due_error *error)
+{
+    return fail(error, DUE_ENOTSUP, "an option is set that this version does not know",
+                "the program was built for a newer version");
 }
 
 static int options_check(const due_control_options *o, due_error *error)
@@ -85,8 +92,10 @@ static int options_check(const due_control_options *o, due_error *error)
     if (o->queues == NULL || o->queue_count == 0 || o->queue_count > DUE_CONTROL_QUEUES_MAX)
         return fail(error, DUE_EINVAL, "a socket is for 1 to 256 queues", "");
     for (size_t i = 0; i < o->queue_count; i++) {
-        if (!is_queue(&o->queues[i]))
-            return fail(error, DUE_EINVAL, "a queue, its name or its flags are wrong",
+        if (!is_known(&o->queues[i]))
+            return newer(error);
+        if (o->queues[i].queue == NULL || !is_name(o->queues[i].name))
+            return fail(error, DUE_EINVAL, "a queue or its name is wrong",
                         "a name has 1 to 64 of A-Z a-z 0-9 . _ -");
         if (is_taken(o->queues, i, o->queues[i].name))
             return fail(error, DUE_EINVAL, "two queues have the same name", "");
@@ -103,8 +112,7 @@ static int options_read(due_control_options *o, const due_control_options *given
         return fail(error, rc, "the options have no size",
                     "begin them with DUE_CONTROL_OPTIONS_INIT");
     if (rc != 0 || memcmp(o->reserved, zero, sizeof zero) != 0)
-        return fail(error, DUE_ENOTSUP, "an option is set that this version does not know",
-                    "the program was built for a newer version");
+        return newer(error);
     return options_check(o, error);
 }
 
@@ -116,6 +124,8 @@ static void control_free(struct due_control *c)
         close(c->listen_fd);
     if (c->stop_fd >= 0)
         close(c->stop_fd);
+    if (c->place.folder_fd >= 0)
+        close(c->place.folder_fd);
     free(c->served.queues);
     free(c);
 }
@@ -128,6 +138,7 @@ static struct due_control *control_new(const due_control_options *o)
         return NULL;
     c->listen_fd = -1;
     c->stop_fd = -1;
+    c->place.folder_fd = -1;
     c->served.queues = calloc(o->queue_count, sizeof *c->served.queues);
     if (c->served.queues == NULL) {
         control_free(c);
@@ -142,6 +153,7 @@ static struct due_control *control_new(const due_control_options *o)
     c->served.on_cancel = o->on_cancel;
     c->served.ctx = o->ctx;
     c->on_thread_start = o->on_thread_start;
+    c->body_most = DUE_PAYLOAD_MAX;
     c->pid = getpid();
     c->place.address.sun_family = AF_UNIX;
     memcpy(c->place.address.sun_path, o->path, strlen(o->path) + 1);
@@ -195,6 +207,17 @@ int due_control_open(due_control **control, const due_control_options *options, 
     return 0;
 }
 
+/* Whoever was not heard yet hears the end, also where a child of fork() has a copy of the
+ * descriptor. */
+static void hang_up(struct due_control *c)
+{
+    int fd;
+
+    (void)shutdown(c->listen_fd, SHUT_RDWR);
+    while ((fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+        close(fd);
+}
+
 /* In a child the thread is not there, and the file is the parent's. */
 int due_control_close(due_control *c)
 {
@@ -203,9 +226,11 @@ int due_control_close(due_control *c)
     if (c->pid == getpid()) {
         if (pthread_equal(c->thread, pthread_self()))
             return DUE_EDEADLK;
+        due__store_seq(&c->served.stopping, true); /* E1 */
         eventfd_write(c->stop_fd, 1);
         pthread_join(c->thread, NULL);
         due__ctl_place_leave(&c->place);
+        hang_up(c);
     }
     control_free(c);
     return 0;

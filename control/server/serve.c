@@ -2,7 +2,8 @@
  *
  * It reads from all who are connected as it comes, each for a time that grows with what it has to
  * say; a request that is complete is carried out, one at a time, and its answer is written as it is
- * read.  So who is slow, or silent, holds up nobody.  DUE__CTL_CLIENTS_MAX are connected at a time;
+ * read.  So who is slow, or silent, holds up nobody; while a request is carried out everybody else
+ * waits, and that time is not counted against them.  DUE__CTL_CLIENTS_MAX are connected at a time;
  * others wait in the line of the kernel.
  *
  * Whatever comes through it is of bounded length: memory for payloads is had as they come, not as
@@ -12,6 +13,7 @@
  * Guards  T  that thread alone
  */
 #define _GNU_SOURCE
+#include "os/atomic.h"
 #include "server/server.h"
 
 #include <errno.h>
@@ -24,8 +26,9 @@
 
 #define NAME      "due:control"
 #define BYTE_NS   16                /* for a byte of a payload to come: 60 MB a second at least */
-#define BODY_MOST DUE_PAYLOAD_MAX   /* bytes of payloads, of all who are connected */
 #define CHUNK     ((size_t)1 << 16) /* is read at once */
+#define ANSWER_NS DUE_S(60)         /* for an answer to be read, by one who goes on reading */
+#define PAUSE_NS  DUE_MS(100)       /* until what the system refused is asked for again */
 
 enum stage { READS_LINE, READS_BODY, ANSWERED };
 
@@ -33,7 +36,8 @@ enum stage { READS_LINE, READS_BODY, ANSWERED };
 struct due__ctl_client {
     int fd;                          /* T */
     enum stage stage;                /* T */
-    int64_t until_ns;                /* T  then it is given up */
+    int64_t until_ns;                /* T  then it is given up; */
+    int64_t most_ns;                 /* T  at the latest then, also if it reads its answer */
     struct due__ctl_buffer line;     /* T  the request, */
     struct due__ctl_buffer body;     /* T  and the payloads behind it; then its memory goes */
     struct due__ctl_request request; /* T  points into the line */
@@ -51,18 +55,27 @@ static int64_t mono_ns(void)
     return DUE_S(now.tv_sec) + now.tv_nsec;
 }
 
+/* Who reads is given more time, but not for ever. */
+static void hear_from(struct due__ctl_client *k)
+{
+    int64_t until_ns = mono_ns() + DUE__CTL_REQUEST_NS;
+
+    k->until_ns = until_ns < k->most_ns ? until_ns : k->most_ns;
+}
+
 /* The answer is complete. */
 static void answered(struct due__ctl_client *k)
 {
     due__ctl_buffer_free(&k->body);
     k->stage = ANSWERED;
-    k->until_ns = mono_ns() + DUE__CTL_REQUEST_NS;
+    k->most_ns = mono_ns() + ANSWER_NS;
+    hear_from(k);
 }
 
 static void refuse(struct due__ctl_client *k, const char *fault, int rc)
 {
     k->answer.len = 0;
-    due__ctl_buffer_text(&k->answer, "{\"fault\":\"%s\"}\n", fault);
+    due__ctl_carry_fault(&k->answer, fault);
     due__ctl_carry_end(&k->answer, rc);
     answered(k);
 }
@@ -76,6 +89,7 @@ static bool write_some(struct due__ctl_client *k)
     if (n < 0)
         return errno == EINTR || errno == EAGAIN;
     k->written += (size_t)n;
+    hear_from(k);
     return k->written < k->answer.len;
 }
 
@@ -90,6 +104,19 @@ static size_t body_held(const struct due_control *c)
     return held;
 }
 
+/* Nobody is heard while a request is carried out: that is not the fault of the others. */
+static void give_time(struct due_control *c, const struct due__ctl_client *but, int64_t ns)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        struct due__ctl_client *k = c->clients[i];
+
+        if (k == but)
+            continue;
+        k->until_ns += ns;
+        k->most_ns += ns;
+    }
+}
+
 /* All that it needs has come, or not yet. */
 static void go_on(struct due_control *c, struct due__ctl_client *k)
 {
@@ -99,8 +126,10 @@ static void go_on(struct due_control *c, struct due__ctl_client *k)
 
     if (k->body.len < due__ctl_request_body(&k->request))
         return;
+    int64_t from_ns = mono_ns();
     due__ctl_carry(&carrier);
     answered(k);
+    give_time(c, k, mono_ns() - from_ns);
 }
 
 /* The line has come, of @len bytes; what stands behind it belongs to the payloads, if there are
@@ -111,7 +140,9 @@ static void line_has_come(struct due_control *c, struct due__ctl_client *k, size
     size_t behind = k->line.len - len - 1;
 
     if (!due__ctl_request_read(&k->request, &j)) {
-        due__ctl_buffer_text(&k->answer, "{\"fault\":\"%s\",\"byte\":%zu}\n", j.fault, j.at + 1);
+        due__ctl_buffer_text(&k->answer, "{\"fault\":");
+        due__ctl_json_put(&k->answer, j.fault, strlen(j.fault));
+        due__ctl_buffer_text(&k->answer, ",\"byte\":%zu}\n", j.at + 1);
         due__ctl_carry_end(&k->answer, DUE_EINVAL);
         answered(k);
         return;
@@ -153,8 +184,12 @@ static bool read_body(struct due_control *c, struct due__ctl_client *k)
     size_t left = due__ctl_request_body(&k->request) - k->body.len;
     size_t most = left < CHUNK ? left : CHUNK;
 
-    if (body_held(c) + most > BODY_MOST || !due__ctl_buffer_grow(&k->body, most)) {
+    if (body_held(c) + most > c->body_most) { /* others have it, and not for long */
         refuse(k, "no memory for such payloads now", DUE_EAGAIN);
+        return true;
+    }
+    if (!due__ctl_buffer_grow(&k->body, most)) {
+        refuse(k, "no memory for such payloads", DUE_ENOMEM);
         return true;
     }
     ssize_t n = recv(k->fd, k->body.bytes + k->body.len, most, MSG_DONTWAIT);
@@ -176,7 +211,9 @@ static bool client_step(struct due_control *c, struct due__ctl_client *k, bool r
 {
     bool fine = true;
 
-    if (ready)
+    if (now_ns >= k->most_ns && k->stage == ANSWERED)
+        fine = false;
+    else if (ready)
         fine = k->stage == READS_LINE   ? read_line(c, k)
                : k->stage == READS_BODY ? read_body(c, k)
                                         : write_some(k);
@@ -187,8 +224,10 @@ static bool client_step(struct due_control *c, struct due__ctl_client *k, bool r
     return fine;
 }
 
+/* Its end is heard also where a child of fork() has a copy of the descriptor. */
 static void client_free(struct due__ctl_client *k)
 {
+    (void)shutdown(k->fd, SHUT_RDWR);
     close(k->fd);
     due__ctl_buffer_free(&k->line);
     due__ctl_buffer_free(&k->body);
@@ -201,8 +240,8 @@ static bool client_accept(struct due_control *c)
 {
     int fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-    if (fd < 0)
-        return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
+    if (fd < 0) /* it has gone again; whatever else it is lasts */
+        return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
     struct due__ctl_client *k = calloc(1, sizeof *k);
     if (k == NULL) {
         close(fd);
@@ -216,10 +255,18 @@ static bool client_accept(struct due_control *c)
 
 enum { LISTENS, STOPS, CLIENTS, FDS = CLIENTS + DUE__CTL_CLIENTS_MAX };
 
-/* Wait until there is something to do, or the time of one is over. */
-static bool wait_for_any(struct due_control *c, struct pollfd ready[FDS], bool accepts)
+/* The system refuses to wait: it is asked again, and no sooner than this. */
+static void pause_a_while(void)
 {
-    int64_t until_ns = accepts ? DUE_FOREVER : mono_ns() + DUE_MS(100);
+    const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+    (void)nanosleep(&pause, NULL);
+}
+
+/* Wait until there is something to do, or the time of one is over. */
+static void wait_for_any(struct due_control *c, struct pollfd ready[FDS], bool accepts)
+{
+    int64_t until_ns = accepts ? DUE_FOREVER : mono_ns() + PAUSE_NS;
 
     ready[LISTENS] =
         (struct pollfd){ .fd = c->n < DUE__CTL_CLIENTS_MAX && accepts ? c->listen_fd : -1,
@@ -238,7 +285,13 @@ static bool wait_for_any(struct due_control *c, struct pollfd ready[FDS], bool a
 
     for (size_t i = 0; n < 0 && i < CLIENTS + c->n; i++)
         ready[i].revents = 0;
-    return n >= 0 || errno == EINTR || errno == ENOMEM;
+    if (n < 0 && errno != EINTR)
+        pause_a_while();
+}
+
+static bool stops(const struct due_control *c)
+{
+    return due__load_seq(&c->served.stopping); /* E1 */
 }
 
 /* The last one takes the place of one that goes, and has had its turn: they are gone through from
@@ -247,7 +300,7 @@ static void clients_step(struct due_control *c, const struct pollfd ready[FDS])
 {
     int64_t now_ns = mono_ns();
 
-    for (size_t i = c->n; i-- > 0;) {
+    for (size_t i = c->n; i-- > 0 && !stops(c);) {
         if (client_step(c, c->clients[i], ready[CLIENTS + i].revents != 0, now_ns))
             continue;
         client_free(c->clients[i]);
@@ -264,7 +317,8 @@ void *due__ctl_serve(void *arg)
     pthread_setname_np(pthread_self(), NAME);
     if (c->on_thread_start != NULL)
         c->on_thread_start(c->served.ctx, NAME);
-    while (wait_for_any(c, ready, accepts) && ready[STOPS].revents == 0) {
+    while (!stops(c)) {
+        wait_for_any(c, ready, accepts);
         clients_step(c, ready);
         accepts = ready[LISTENS].revents == 0 || client_accept(c);
     }
