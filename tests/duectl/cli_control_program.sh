@@ -47,6 +47,12 @@ has out '"bytes":10000,.*"key":"long",.*"data":"aaaa'
 long=$(sed 's/.*"id":"\([0-9a-f]*\)".*/\1/' out)
 run 0 ls --control c --queue kitchen --key none
 [ ! -s out ] || fail "a job has no such key"
+run 1 ls --control c --queue kitchen --key held
+has err 'job [0-9a-f]*: the job is being handled'
+! grep -q 'cannot be read' err || fail "a job that somebody has is said to be damaged"
+held=$(sed 's/.*job \([0-9a-f]*\):.*/\1/' err)
+run 1 show --control c --queue kitchen "$held"
+has err "job $held: the job is being handled"
 run 2 ls --control c --queue kitchen --state reserved
 has err 'does not tell of jobs that somebody has'
 run 0 dead ls --control c --queue kitchen
@@ -68,6 +74,9 @@ echo 'cleared 300' | same out
 run 0 show --control c --queue kitchen "$id" "$dead"
 has out '^text       tea$'
 has out '^reason     why$'
+[ "$(grep -c '^attempts   1$' out)" = 1 ] || fail "not the attempts of the dead one alone"
+run 0 show --control c --queue kitchen "$id"
+! grep -qE '^(attempts|failures) ' out || fail "attempts of which it is not told"
 run 0 show --control c --queue kitchen --data "$long"
 [ "$(wc -c <out)" = 10000 ] || fail "not all of its bytes"
 run 0 show --control c --queue kitchen --json "$dead"

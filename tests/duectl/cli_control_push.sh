@@ -168,6 +168,7 @@ ended 143
 
 # An owner that answers nonsense, or goes in between: what is not sure is said to be so.
 hostile owners "$duectl"
+hostile later "$duectl"
 
 # A run has its own lines.
 mkfifo in

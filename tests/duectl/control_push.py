@@ -1,7 +1,7 @@
 """control_push.py - who is not as duectl is, at either end of a control socket, for
 cli_control_push.sh.
 
-usage: control_push.py bad | slow | crowd | memory PID | owners DUECTL
+usage: control_push.py bad | slow | crowd | memory PID | owners DUECTL | later DUECTL
 
 The socket is c, in the working directory.
 """
@@ -196,6 +196,8 @@ def owners(duectl):
         ([done + b'{"end":"DUE_ESTORE"}\n'], 3, 1, "not sure what is stored"),
         ([done + b'{"end":"DUE_ENOTSUP"}\n'], 1, 1, ":2:1: not stored: not supported"),
         ([b'{"fault":"no"}\n{"end":"DUE_EINVAL"}\n'], 3, 0, "owner says"),
+        ([done.replace(b"DUE_OK", b"DUE_EINDOUBT") + b'{"end":"DUE_EINDOUBT"}\n'], 3, 0,
+         ":1:1: sent to the store, and no answer in time: ff000000000001000000000000010000"),
     ]
     for answers, status, ids, word in cases:
         listener = socket.socket(socket.AF_UNIX)
@@ -217,6 +219,55 @@ def owners(duectl):
         assert p.returncode == status, (answers, p)
         assert len(p.stdout.splitlines()) == ids, (answers, p)
         assert word in p.stderr.decode(), (answers, p)
+        thread.join()
+        listener.close()
+        os.unlink("c")
+
+
+def later(duectl):
+    """An owner that says more than duectl knows, before and behind what it does know."""
+    one = "ff000000000001000000000000010000"
+    more = b'"later":{"a":[1,{"b":null}],"c":"}"},'
+    behind = b',"new":[-1.5e-3,true,[],{}]}\n'
+    end = b'{"end":"DUE_OK"' + behind
+    result = b"{" + more + b'"id":"' + one.encode() + b'","result":"DUE_OK"' + behind
+    count = b"{" + more + b'"count":3' + behind
+    head = b"{" + more + b'"queue":"q","now_ns":5,"wall_ns":5' + behind
+    told = (b"{" + more + b'"id":"' + one.encode() + b'","state":"waiting","topic":"","at_ns":9,'
+            b'"priority":0,"len":3,"data":"tea"' + behind)
+    queue = b"{" + more + b'"queue":"q","pid":7' + behind
+    cases = [
+        (["cancel", one], result, "cancelled 1"),
+        (["dead", "kick", one], result, "kicked 1"),
+        (["promote", one], result, "promoted 1"),
+        (["reschedule", one, "1h"], result, "rescheduled 1"),
+        (["clear", "--yes"], count, "cleared 3"),
+        (["push", "--at", "1h"], result, one),
+        (["stats"], b"{" + more + b'"waiting":3,"store":"DUE_OK"' + behind, "waiting    3\nstore"),
+        (["metrics"], b"{" + more + b'"metrics":"due_x 1\\n"' + behind, "due_x 1"),
+        (["ls", "--state", "waiting"], head + told, "tea"),
+        (["show", one], head + told, "text       tea"),
+        (["ps"], queue, " q"),
+    ]
+    for words, answer, word in cases:
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind("c")
+        listener.listen(8)
+
+        def serve(listener=listener, answer=answer):
+            asked = b""
+            while not asked:  # one may only look whether anybody is there
+                s, _ = listener.accept()
+                asked = s.recv(65536)
+                if asked:
+                    s.sendall(answer + end)
+                s.close()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        p = subprocess.run([duectl] + words + ["--control", "c"], input=b"", capture_output=True,
+                           timeout=60, check=False)
+        assert p.returncode == 0 and word in p.stdout.decode(), (words, p)
         thread.join()
         listener.close()
         os.unlink("c")

@@ -36,13 +36,15 @@ static int bury(due_queue *q)
     return rc == 0 ? due_bury(&job, "why") : rc;
 }
 
-/* One that is dead, one in a topic, one that is long. */
-static int fill(due_queue *q)
+/* One that is held until the end, one that is dead, one in a topic, one that is long. */
+static int fill(due_queue *q, due_job *held)
 {
     static char bytes[10000];
 
     memset(bytes, 'a', sizeof bytes);
-    return put(q, "", (due_spec){ .data = "bad", .len = 3 }, NULL) || bury(q) ||
+    return put(q, "", (due_spec){ .data = "held", .len = 4 }, "held") ||
+           due_reserve(q, held, DUE_S(3600)) ||
+           put(q, "", (due_spec){ .data = "bad", .len = 3 }, NULL) || bury(q) ||
            put(q, "mail",
                (due_spec){ .data = "tea", .len = 3, .delay_ns = DUE_S(3600), .priority = 4 },
                NULL) ||
@@ -74,6 +76,7 @@ int main(int argc, char **argv)
     due_queue *kitchen, *hall;
     due_error error = { "", "" };
     due_control *control;
+    due_job held;
     char byte;
 
     if (argc != 2 || due_open(&kitchen, NULL, NULL) != 0 || due_open(&hall, &by_hand, NULL) != 0)
@@ -84,7 +87,7 @@ int main(int argc, char **argv)
     };
     due_control_options options = { DUE_CONTROL_OPTIONS_INIT, .path = argv[1], .queues = queues,
                                     .queue_count = 2, .on_cancel = say_cancelled };
-    if (fill(kitchen) != 0 ||
+    if (fill(kitchen, &held) != 0 ||
         put(hall, "", (due_spec){ .data = "\xff", .len = 1, .delay_ns = 5 }, NULL) != 0)
         return 2;
     if (due_control_open(&control, &options, &error) != 0) {
@@ -93,6 +96,6 @@ int main(int argc, char **argv)
     }
     while (read(STDIN_FILENO, &byte, 1) > 0)
         continue;
-    return due_control_close(control) || take_rest(kitchen) || end(kitchen) || end(hall) ||
-           due_clock_free(clock);
+    return due_control_close(control) || due_ack(&held) || take_rest(kitchen) || end(kitchen) ||
+           end(hall) || due_clock_free(clock);
 }

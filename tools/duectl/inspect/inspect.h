@@ -151,11 +151,17 @@ enum ctl_lease { CTL_LEASE_UNSAID, CTL_LEASED, CTL_NOT_LEASED };
 struct ctl_job_mark {
     enum ctl_lease lease; /* where a shared queue, or an owner, says so */
     size_t whole;         /* bytes of the payload of which the record has the beginning; 0: all */
+    bool tries_unsaid;    /* its attempts and failures are not told */
 };
 
 static inline enum ctl_lease ctl_lease_of(const due_record *r)
 {
     return r->mark != NULL ? ((const struct ctl_job_mark *)r->mark)->lease : CTL_LEASE_UNSAID;
+}
+
+static inline bool ctl_tries_unsaid(const due_record *r)
+{
+    return r->mark != NULL && ((const struct ctl_job_mark *)r->mark)->tries_unsaid;
 }
 
 /* Is the payload cut? */

@@ -22,6 +22,83 @@ void ctl_owner_begin(struct due__ctl_request *r, const struct ctl_look *look,
         memcpy(r->queue, look->queue, strlen(look->queue) + 1);
 }
 
+/* ---- A line ---------------------------------------------------------------------------------- */
+
+/* true, null, -1.5e9 */
+static bool pass_word(struct due__ctl_json *j)
+{
+    static const char signs[] = "abcdefghijklmnopqrstuvwxyzE0123456789+-.";
+    size_t from = j->at;
+
+    while (j->at < j->len && memchr(signs, j->line[j->at], sizeof signs - 1) != NULL)
+        j->at++;
+    return j->at > from || due__ctl_json_fault(j, "expected a value");
+}
+
+/* Whatever it is: what is inside of it is only told apart from its end. */
+bool ctl_owner_pass(struct due__ctl_json *j)
+{
+    size_t depth = 0;
+    char *text;
+    size_t len;
+
+    do {
+        if (due__ctl_json_is(j, '{') || due__ctl_json_is(j, '[')) {
+            depth++;
+        } else if (depth > 0 && (due__ctl_json_is(j, '}') || due__ctl_json_is(j, ']'))) {
+            depth--;
+        } else if (depth > 0 && (due__ctl_json_is(j, ',') || due__ctl_json_is(j, ':'))) {
+            continue;
+        } else if (j->at < j->len && j->line[j->at] == '"') {
+            if (!due__ctl_json_string(j, &text, &len))
+                return false;
+        } else if (!pass_word(j)) {
+            return false;
+        }
+    } while (depth > 0);
+    return true;
+}
+
+bool ctl_owner_line(char *line, size_t len, ctl_field_take *take, void *ctx)
+{
+    struct due__ctl_json j = { .line = line, .len = len };
+    char *name;
+    size_t n;
+
+    if (!due__ctl_json_sign(&j, '{'))
+        return false;
+    do {
+        if (!due__ctl_json_string(&j, &name, &n) || !due__ctl_json_sign(&j, ':') ||
+            !take(ctx, &j, name, n))
+            return false;
+    } while (due__ctl_json_is(&j, ','));
+    return due__ctl_json_sign(&j, '}') && due__ctl_json_end(&j);
+}
+
+struct text {
+    const char *name;
+    char *text;
+    size_t len;
+};
+
+static bool take_text(void *ctx, struct due__ctl_json *j, const char *name, size_t len)
+{
+    struct text *t = ctx;
+
+    return due__ctl_is_word(t->name, name, len) ? due__ctl_json_bytes(j, &t->text, &t->len)
+                                                : ctl_owner_pass(j);
+}
+
+bool ctl_owner_text(char *line, size_t len, const char *name, char **text, size_t *text_len)
+{
+    struct text t = { .name = name };
+    bool fine = ctl_owner_line(line, len, take_text, &t) && t.text != NULL;
+
+    *text = t.text;
+    *text_len = t.len;
+    return fine;
+}
+
 /* ---- One request ----------------------------------------------------------------------------- */
 
 static int said(const char *path, const char *why)
@@ -106,8 +183,11 @@ static bool take_line(struct answer *a, char *line, size_t len)
     char shown[200];
 
     if (len >= sizeof end + 2 && memcmp(line, end, sizeof end - 1) == 0) {
+        char *name;
+        size_t n;
+
         a->ended = true;
-        return due__ctl_error_of(line + sizeof end - 1, len - (sizeof end - 1) - 2, &a->code);
+        return ctl_owner_text(line, len, "end", &name, &n) && due__ctl_error_of(name, n, &a->code);
     }
     if (len >= sizeof fault && memcmp(line, fault, sizeof fault - 1) == 0) {
         fprintf(stderr, "duectl: the owner says: %s\n",

@@ -19,6 +19,14 @@ typedef bool ctl_answer_take(void *ctx, char *line, size_t len);
 int ctl_owner_ask(const char *path, const struct due__ctl_request *request, ctl_answer_take *take,
                   void *ctx);
 
+/* Read a line of an answer: @take reads what stands behind each name, or passes it over.  False: it
+ * makes no sense.  A later owner may say more than is known here. */
+typedef bool ctl_field_take(void *ctx, struct due__ctl_json *j, const char *name, size_t len);
+bool ctl_owner_line(char *line, size_t len, ctl_field_take *take, void *ctx);
+bool ctl_owner_pass(struct due__ctl_json *j);
+/* The text that it has under this name, in place. */
+bool ctl_owner_text(char *line, size_t len, const char *name, char **text, size_t *text_len);
+
 /* Say that what has come from there makes no sense.  DUE_ESTORE. */
 int ctl_owner_senseless(const char *path);
 

@@ -32,8 +32,8 @@ struct line {
     size_t data_len;
     int cause;
     int result;
-    int64_t at_ns, died_ns, priority, len, attempts, failures;
-    int64_t now_ns, wall_ns; /* -1: it does not say */
+    int64_t at_ns, died_ns, priority, len;
+    int64_t attempts, failures, now_ns, wall_ns; /* -1: it does not say */
     int64_t pid;
     char queue[DUE__CTL_NAME_MAX + 1];
 };
@@ -71,28 +71,9 @@ static bool read_result(struct due__ctl_json *j, int *result)
     return read_text(j, text, sizeof text) && due__ctl_error_of(text, strlen(text), result);
 }
 
-/* What is not asked for here, or a later owner says besides. */
-static bool skip(struct due__ctl_json *j)
+static bool read_value(void *ctx, struct due__ctl_json *j, const char *name, size_t len)
 {
-    static const char *const words[] = { "true", "false" };
-    int64_t number;
-    char *text;
-    size_t len;
-
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        len = strlen(words[i]);
-        if (j->len - j->at >= len && memcmp(j->line + j->at, words[i], len) == 0) {
-            j->at += len;
-            return true;
-        }
-    }
-    if (j->at < j->len && (j->line[j->at] == '"' || j->line[j->at] == '{'))
-        return due__ctl_json_bytes(j, &text, &len);
-    return due__ctl_json_number(j, DUE_FOREVER, &number);
-}
-
-static bool read_value(struct line *l, struct due__ctl_json *j, const char *name, size_t len)
-{
+    struct line *l = ctx;
     const struct {
         const char *name;
         int64_t *number;
@@ -122,24 +103,13 @@ static bool read_value(struct line *l, struct due__ctl_json *j, const char *name
         return read_result(j, &l->result);
     if (due__ctl_is_word("data", name, len))
         return due__ctl_json_bytes(j, &l->data, &l->data_len);
-    return skip(j);
+    return ctl_owner_pass(j);
 }
 
 static bool read_line(struct line *l, char *text, size_t len)
 {
-    struct due__ctl_json j = { .line = text, .len = len };
-    size_t n;
-    char *name;
-
-    *l = (struct line){ .now_ns = -1, .wall_ns = -1 };
-    if (!due__ctl_json_sign(&j, '{'))
-        return false;
-    do {
-        if (!due__ctl_json_string(&j, &name, &n) || !due__ctl_json_sign(&j, ':') ||
-            !read_value(l, &j, name, n))
-            return false;
-    } while (due__ctl_json_is(&j, ','));
-    return due__ctl_json_sign(&j, '}') && due__ctl_json_end(&j) && l->data_len <= (size_t)l->len;
+    *l = (struct line){ .now_ns = -1, .wall_ns = -1, .attempts = -1, .failures = -1 };
+    return ctl_owner_line(text, len, read_value, l) && l->data_len <= (size_t)l->len;
 }
 
 /* ---- An answer ------------------------------------------------------------------------------- */
@@ -175,14 +145,16 @@ static int64_t on_wall(const struct telling *t, int64_t ns)
 
 static void show(struct telling *t, const struct line *l, due_id id)
 {
-    struct ctl_job_mark seen = { CTL_NOT_LEASED, (size_t)l->len };
+    struct ctl_job_mark seen = { .lease = CTL_NOT_LEASED,
+                                 .whole = (size_t)l->len,
+                                 .tries_unsaid = l->attempts < 0 || l->failures < 0 };
     due_record r = { .id = id,
                      .topic = l->topic,
                      .data = l->data_len > 0 ? l->data : NULL,
                      .len = l->data_len,
                      .priority = (int)l->priority,
-                     .attempts = (uint32_t)l->attempts,
-                     .failures = (uint32_t)l->failures,
+                     .attempts = seen.tries_unsaid ? 0 : (uint32_t)l->attempts,
+                     .failures = seen.tries_unsaid ? 0 : (uint32_t)l->failures,
                      .cause = (enum due_cause)l->cause,
                      .died_ns = on_wall(t, l->died_ns),
                      .reason = l->reason,

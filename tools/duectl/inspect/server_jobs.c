@@ -16,8 +16,8 @@ struct shown {
 /* Of a shared queue the server says which jobs are on a lease, and until when. */
 static void note_lease(due_record *record, bool claimed, int64_t score_us, int64_t now_us)
 {
-    static const struct ctl_job_mark leased = { CTL_LEASED, 0 };
-    static const struct ctl_job_mark waits = { CTL_NOT_LEASED, 0 };
+    static const struct ctl_job_mark leased = { .lease = CTL_LEASED };
+    static const struct ctl_job_mark waits = { .lease = CTL_NOT_LEASED };
 
     record->mark = claimed && score_us > now_us ? &leased : &waits;
     record->mark_len = sizeof leased;

@@ -38,6 +38,7 @@ struct listing {
     struct due__ctl_buffer line;
     uint64_t shown;
     uint64_t unreadable;
+    bool untold; /* one, by its owner */
     bool failed; /* the output, or the memory */
 };
 
@@ -114,6 +115,11 @@ static bool show(void *ctx, due_id id, int rc, const due_record *record)
     struct listing *l = ctx;
     char text[DUE_ID_TEXT];
 
+    if (rc != 0 && l->look->control != NULL) { /* its owner says why: nothing is damaged */
+        fprintf(stderr, "duectl: job %s: %s\n", due_id_format(id, text), due_error_text(rc));
+        l->untold = true;
+        return true;
+    }
     if (rc != 0) {
         if (l->unreadable++ == 0)
             fprintf(stderr, "duectl: job %s cannot be read: %s\n", due_id_format(id, text),
@@ -148,7 +154,7 @@ int ctl_list(const struct ctl_look *look, const struct ctl_form *form)
                 l.unreadable);
     if (fflush(stdout) != 0 || l.failed)
         return CTL_BROKEN;
-    return status == 0 && l.unreadable > 0 ? CTL_FAULTS : status;
+    return status == 0 && (l.unreadable > 0 || l.untold) ? CTL_FAULTS : status;
 }
 
 /* ---- The command line ------------------------------------------------------------------------ */

@@ -10,26 +10,57 @@
 
 /* ---- The verbs of a queue that is asked for -------------------------------------------------- */
 
+/* {"id":"ff00...","result":"DUE_OK"} */
+struct result {
+    due_id id;
+    int rc;
+    bool has_id, has_rc;
+};
+
+static bool take_result_field(void *ctx, struct due__ctl_json *j, const char *name, size_t len)
+{
+    struct result *r = ctx;
+    char id[DUE_ID_TEXT] = "";
+    char *text;
+    size_t n;
+
+    if (due__ctl_is_word("id", name, len)) {
+        if (!due__ctl_json_string(j, &text, &n) || n != sizeof id - 1)
+            return false;
+        memcpy(id, text, n);
+        r->has_id = due_id_parse(id, &r->id) == 0;
+        return r->has_id;
+    }
+    if (due__ctl_is_word("result", name, len)) {
+        r->has_rc = due__ctl_json_string(j, &text, &n) && due__ctl_error_of(text, n, &r->rc);
+        return r->has_rc;
+    }
+    return ctl_owner_pass(j);
+}
+
+static bool read_result(struct result *r, char *line, size_t len)
+{
+    *r = (struct result){ .rc = 0 };
+    return ctl_owner_line(line, len, take_result_field, r) && r->has_id && r->has_rc;
+}
+
 struct results {
     const struct due__ctl_request *request;
     int *results;
     size_t n;
 };
 
-/* {"id":"ff00...","result":"DUE_OK"}, in the order of the request. */
+/* In the order of the request. */
 static bool take_result(void *ctx, char *line, size_t len)
 {
-    static const char between[] = "\",\"result\":\"";
     struct results *r = ctx;
-    size_t head = 7 + DUE_ID_TEXT - 1 + sizeof between - 1;
-    char id[DUE_ID_TEXT];
+    struct result one;
 
-    if (r->n == r->request->n || len < head + 2 || memcmp(line, "{\"id\":\"", 7) != 0)
+    if (r->n == r->request->n || !read_result(&one, line, len) ||
+        !due_id_equal(one.id, r->request->ids[r->n]))
         return false;
-    due_id_format(r->request->ids[r->n], id);
-    return memcmp(line + 7, id, DUE_ID_TEXT - 1) == 0 &&
-           memcmp(line + 7 + DUE_ID_TEXT - 1, between, sizeof between - 1) == 0 &&
-           due__ctl_error_of(line + head, len - head - 2, &r->results[r->n++]);
+    r->results[r->n++] = one.rc;
+    return true;
 }
 
 static int ask_ids(struct ctl_access *a, enum due__ctl_verb verb, const due_id *ids, size_t n,
@@ -73,17 +104,28 @@ static int asked_move(struct ctl_access *a, const due_id *ids, size_t n, int64_t
 }
 
 /* {"count":3} */
-static bool take_count(void *ctx, char *line, size_t len)
+struct count {
+    uint64_t *to;
+    bool told;
+};
+
+static bool take_count_field(void *ctx, struct due__ctl_json *j, const char *name, size_t len)
 {
-    static const char head[] = "{\"count\":";
-    struct due__ctl_json j = { .line = line, .len = len, .at = sizeof head - 1 };
+    struct count *c = ctx;
     int64_t value;
 
-    if (len < sizeof head || memcmp(line, head, sizeof head - 1) != 0 ||
-        !due__ctl_json_number(&j, DUE_FOREVER, &value) || !due__ctl_json_sign(&j, '}'))
-        return false;
-    *(uint64_t *)ctx = (uint64_t)value;
-    return true;
+    if (!due__ctl_is_word("count", name, len))
+        return ctl_owner_pass(j);
+    c->told = due__ctl_json_number(j, DUE_FOREVER, &value);
+    *c->to = (uint64_t)value;
+    return c->told;
+}
+
+static bool take_count(void *ctx, char *line, size_t len)
+{
+    struct count c = { .to = ctx };
+
+    return ctl_owner_line(line, len, take_count_field, &c) && c.told;
 }
 
 static int ask_all(struct ctl_access *a, enum due__ctl_verb verb, const char *topic,
@@ -133,24 +175,16 @@ struct put_answers {
     size_t n, most;
 };
 
-/* {"id":"ff00...","result":"DUE_OK"}: its own, or of the one that has its key. */
+/* The id is its own, or that of the one that has its key. */
 static bool take_put(void *ctx, char *line, size_t len)
 {
     struct put_answers *p = ctx;
-    struct due__ctl_json j = { .line = line, .len = len };
-    char id[DUE_ID_TEXT] = "";
-    char *name, *text;
-    size_t n;
+    struct result one;
 
-    if (p->n == p->most || !due__ctl_json_sign(&j, '{') || !due__ctl_json_string(&j, &name, &n) ||
-        !due__ctl_json_sign(&j, ':') || !due__ctl_json_string(&j, &text, &n) || n != sizeof id - 1)
+    if (p->n == p->most || !read_result(&one, line, len))
         return false;
-    memcpy(id, text, n);
-    if (due_id_parse(id, &p->ids[p->n]) != 0 || !due__ctl_json_is(&j, ',') ||
-        !due__ctl_json_string(&j, &name, &n) || !due__ctl_json_sign(&j, ':') ||
-        !due__ctl_json_string(&j, &text, &n) || !due__ctl_error_of(text, n, &p->results[p->n]))
-        return false;
-    p->n++;
+    p->ids[p->n] = one.id;
+    p->results[p->n++] = one.rc;
     return true;
 }
 

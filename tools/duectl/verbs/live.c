@@ -71,41 +71,35 @@ const struct ctl_command ctl_resume = { "resume", usage_resume, CTL_URL_ONLY, ow
 
 /* ---- stats, metrics -------------------------------------------------------------------------- */
 
-/* The names and numbers of an object, a line each. */
-static bool say_fields(struct due__ctl_buffer *b, struct due__ctl_json *j)
+/* A name and its number or text, as a line. */
+static bool say_field(void *ctx, struct due__ctl_json *j, const char *name, size_t len)
 {
-    if (!due__ctl_json_sign(j, '{'))
-        return false;
-    do {
-        char shown[64];
-        char *name, *text;
-        size_t len, text_len;
-        int64_t number;
+    struct due__ctl_buffer *b = ctx;
+    bool is_text = j->at < j->len && j->line[j->at] == '"';
+    bool is_number = j->at < j->len && j->line[j->at] >= '0' && j->line[j->at] <= '9';
+    char shown[64];
+    size_t text_len;
+    int64_t number;
+    char *text;
 
-        if (!due__ctl_json_string(j, &name, &len) || !due__ctl_json_sign(j, ':'))
-            return false;
-        ctl_text_show(shown, sizeof shown, name, len);
-        due__ctl_buffer_text(b, "%-10s ", shown);
-        if (j->at < j->len && j->line[j->at] == '"') {
-            if (!due__ctl_json_string(j, &text, &text_len))
-                return false;
-            due__ctl_buffer_text(b, "%s\n", ctl_text_show(shown, sizeof shown, text, text_len));
-        } else if (due__ctl_json_number(j, DUE_FOREVER, &number)) {
-            due__ctl_buffer_text(b, "%lld\n", (long long)number);
-        } else {
-            return false;
-        }
-    } while (due__ctl_json_is(j, ','));
-    return due__ctl_json_sign(j, '}') && due__ctl_json_end(j);
+    if (!is_text && !is_number)
+        return ctl_owner_pass(j);
+    due__ctl_buffer_text(b, "%-10s ", ctl_text_show(shown, sizeof shown, name, len));
+    if (is_number && due__ctl_json_number(j, DUE_FOREVER, &number))
+        due__ctl_buffer_text(b, "%lld\n", (long long)number);
+    else if (is_text && due__ctl_json_string(j, &text, &text_len))
+        due__ctl_buffer_text(b, "%s\n", ctl_text_show(shown, sizeof shown, text, text_len));
+    else
+        return false;
+    return true;
 }
 
 static bool take_stats(void *ctx, char *line, size_t len)
 {
     struct ctl_answers *a = ctx;
-    struct due__ctl_json j = { .line = line, .len = len };
 
     if (!a->look->json)
-        return say_fields(&a->line, &j);
+        return ctl_owner_line(line, len, say_field, &a->line);
     due__ctl_buffer_add(&a->line, line, len);
     due__ctl_buffer_add(&a->line, "\n", 1);
     return true;
@@ -114,13 +108,10 @@ static bool take_stats(void *ctx, char *line, size_t len)
 static bool take_metrics(void *ctx, char *line, size_t len)
 {
     struct ctl_answers *a = ctx;
-    struct due__ctl_json j = { .line = line, .len = len };
     char *text;
     size_t n;
 
-    if (!due__ctl_json_sign(&j, '{') || !due__ctl_json_string(&j, &text, &n) || n != 7 ||
-        memcmp(text, "metrics", 7) != 0 || !due__ctl_json_sign(&j, ':') ||
-        !due__ctl_json_bytes(&j, &text, &n) || !due__ctl_json_sign(&j, '}'))
+    if (!ctl_owner_text(line, len, "metrics", &text, &n))
         return false;
     due__ctl_buffer_add(&a->line, text, n);
     return true;

@@ -104,15 +104,19 @@ static void tell_stored(struct push *p, size_t i)
         fprintf(stderr, "ack %" PRIu64 "\n", p->waiting[i].line);
 }
 
-/* One whose key is taken names who has it. */
+/* One whose key is taken names who has it; and one in doubt has an id, by which it can be looked
+ * for. */
 static void tell_refused(struct push *p, size_t i)
 {
     char id[DUE_ID_TEXT];
     char reason[160];
     int rc = p->results[i];
 
-    snprintf(reason, sizeof reason, "not stored: %s%s%s", due_error_text(rc),
-             rc == DUE_EEXIST ? ": " : "", rc == DUE_EEXIST ? due_id_format(p->ids[i], id) : "");
+    bool named = rc == DUE_EEXIST || rc == DUE_EINDOUBT;
+
+    snprintf(reason, sizeof reason, "%s%s%s%s",
+             rc == DUE_EINDOUBT ? "" : "not stored: ", due_error_text(rc), named ? ": " : "",
+             named ? due_id_format(p->ids[i], id) : "");
     fault(p, p->waiting[i].line, 1, reason);
 }
 

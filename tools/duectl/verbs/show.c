@@ -99,8 +99,10 @@ static void add_plain(struct due__ctl_buffer *b, const due_record *r)
     say_date(b, "deadline", r->deadline_ns);
     if (r->until_ns != r->deadline_ns)
         say_date(b, "next", r->until_ns);
-    due__ctl_buffer_text(b, "%-10s %d\n%-10s %" PRIu32 "\n%-10s %" PRIu32 "\n", "priority",
-                         r->priority, "attempts", r->attempts, "failures", r->failures);
+    due__ctl_buffer_text(b, "%-10s %d\n", "priority", r->priority);
+    if (!ctl_tries_unsaid(r))
+        due__ctl_buffer_text(b, "%-10s %" PRIu32 "\n%-10s %" PRIu32 "\n", "attempts", r->attempts,
+                             "failures", r->failures);
     say_death(b, r);
     say_bytes(b, "key", r->key, r->key_len);
     say_for(b, "key stays", r->keep_key_ns);

@@ -121,16 +121,6 @@ static bool take_line(void *ctx, char *line, size_t len)
     return true;
 }
 
-/* The text of the metrics, in place; false: that makes no sense. */
-static bool metrics_text(struct due__ctl_buffer *line, char **text, size_t *len)
-{
-    struct due__ctl_json j = { .line = line->bytes, .len = line->len };
-
-    return due__ctl_json_sign(&j, '{') && due__ctl_json_string(&j, text, len) && *len == 7 &&
-           memcmp(*text, "metrics", 7) == 0 && due__ctl_json_sign(&j, ':') &&
-           due__ctl_json_bytes(&j, text, len) && due__ctl_json_sign(&j, '}');
-}
-
 static bool begins(const char *line, size_t len, const char *with)
 {
     return len >= strlen(with) && memcmp(line, with, strlen(with)) == 0;
@@ -205,7 +195,7 @@ static int add_owner(struct due__ctl_buffer *out, const struct ctl_look *look,
         rc = ctl_owner_ask(look->control, &request, take_line, &line);
         due__ctl_buffer_add(metrics, line.bytes, line.len);
     }
-    if (rc == 0 && metrics_text(&line, &text, &len))
+    if (rc == 0 && ctl_owner_text(line.bytes, line.len, "metrics", &text, &len))
         add_figures(out, text, len);
     due__ctl_buffer_free(&line);
     return rc == 0 ? CTL_FINE : CTL_BROKEN;
