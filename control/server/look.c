@@ -8,6 +8,7 @@
  * A job on a lease is somebody's: the library does not tell of it.  It is not in a list, and who
  * names it is told DUE_EBUSY.
  */
+#include "os/atomic.h"
 #include "server/server.h"
 
 #include <inttypes.h>
@@ -84,12 +85,15 @@ static void add_job(struct due__ctl_carrier *c, const due_info *info, const due_
     due__ctl_buffer_text(b, "}\n");
 }
 
-/* 0; DUE_ENOENT, DUE_EBUSY: it has gone meanwhile. */
+/* 0; DUE_ENOENT, DUE_EBUSY: it has gone meanwhile; DUE_ECLOSED: so is the socket. */
 static int show_job(struct due__ctl_carrier *c, const due_info *info, const due_dead *dead,
                     size_t data)
 {
     size_t len;
     char *bytes;
+
+    if (due__load_seq(&c->served->stopping)) /* E1 */
+        return DUE_ECLOSED;
     int rc = read_payload(c, info->id, info->len < data ? info->len : data, &bytes, &len);
 
     if (rc != 0)
