@@ -105,7 +105,8 @@ typedef struct due_change {
                             dead */
     int was_dead;        /* MOVE, BURY, DROP, AMEND: 1: the store has it as dead */
     int was_kept;        /* PUT: 1: the store may have its key as kept, for a job that is gone */
-    int64_t key_kept_ns; /* KEEP; DROP: the key stays taken until then; 0: it is free */
+    int64_t key_kept_ns; /* KEEP; DROP, and shared, MOVE of what is held if that is its end
+                            (DUE_REVOKED): the key stays taken until then; 0: it is free */
     due_record
         record;    /* PUT, AMEND: all; MOVE, BURY: all but data and len; DROP: id, topic, priority,
                             and its key if that is to be free, or kept; KEEP, FORGET: id and key.

@@ -44,7 +44,9 @@
  * would have it wait again, or dead, is its end (MOVE, BURY, RELEASE), and its holder is told so
  * (DUE_REVOKED); so he is when he holds it further (BEGIN, EXTEND).  Once its lease is over a claim
  * that meets it ends it, and a DROP without a mark that revokes is made.  A DROP by its holder is
- * as ever.
+ * as ever, but he is told as well: he may have taken it for somebody who has left, and would put
+ * it again.  A MOVE says until when the key is kept (key_kept_ns), if that is its end.  When the
+ * queue comes to be owned such jobs are gone.
  *
  * A lease keeps its name: after BEGIN and EXTEND the job is held by the same one.  When its time is
  * up its holder may still say what became of the job, until somebody has claimed it.

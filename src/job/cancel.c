@@ -147,8 +147,11 @@ int due__cancel_with_key(struct due_queue *q, due_id id, const void *key, size_t
         if (rc != 0)
             return rc;
     }
-    if (!due__is_elsewhere(q, rc))
+    /* Who has it here may die, or let his lease pass: the store has to know. */
+    bool marks = rc == DUE_EBUSY && due__in_store(q);
+    if (!marks && !due__is_elsewhere(q, rc))
         return rc;
     rc = q->journal->ask(q, &ask, by);
-    return rc == DUE_ENOENT && marked[0] != DUE__NO_JOB ? DUE_EBUSY : rc; /* it saw the mark */
+    bool here = marks || marked[0] != DUE__NO_JOB;
+    return rc == DUE_ENOENT && here ? DUE_EBUSY : rc; /* it saw the mark */
 }

@@ -408,6 +408,8 @@ static void end_landed(struct due_queue *q, const struct due__entry *e)
         due__unclaim(q, e->number, true);
     } else if (e->purpose == DUE__TAKE &&
                e->submission == NULL) { /* it left for nobody: back to where it was */
+        if (due__sharing_dropped(q, e->number))
+            return;
         due__key_returns(q, e->number);
         due__commit_submit(q, e->number, DUE__RETURN, due__stored_at(q->commits, e->number)->was_ns,
                            NULL);

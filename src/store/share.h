@@ -309,6 +309,9 @@ bool due__sharing_lost(const struct due_queue *q, const struct due__entry *e);
 bool due__sharing_extending(const struct due_queue *q, uint32_t number);
 void due__sharing_extend_mark(struct due_queue *q, uint32_t number, bool extends);
 void due__sharing_extend_undo(struct due_queue *q, uint32_t number);
+/* A job that was taken for good, and has left the store, for nobody: true, and it is gone, if it
+ * was cancelled meanwhile; whoever did that was told that it does not come again. */
+bool due__sharing_dropped(struct due_queue *q, uint32_t number);
 /* With the key: it was to be put in again, and is to be tried later. */
 void due__sharing_return(struct due_queue *q, uint32_t number);
 /* A job whose lease has ended is let go of.  And: one that was taken. */

@@ -447,6 +447,8 @@ static bool tidy_one(struct due_queue *q, uint32_t number, int64_t before_ns)
 
     if (h->returns) {
         h->returns = false;
+        if (due__sharing_dropped(q, number))
+            return false;
         due__commit_submit(q, number, DUE__RETURN, due__stored_at(q->commits, number)->want_ns,
                            NULL);
         return false;

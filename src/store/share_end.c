@@ -9,6 +9,7 @@
  *
  * Edges      described elsewhere: J1 slab.h, R1 R4 lease.c, X1 X2 share.c, G2 G3 sender.c
  */
+#include "job/cancel.h"
 #include "job/claim.h"
 #include "job/dead_letter.h"
 #include "job/discard.h"
@@ -52,7 +53,8 @@ void due__sharing_describe(struct due_queue *q, const struct due__entry *e, due_
 void due__sharing_describe_key(struct due_queue *q, const struct due__entry *e,
                                const struct due__key *key, due_change *ch)
 {
-    bool done = e->purpose == DUE__ACK || e->purpose == DUE__TAKE;
+    bool done = e->purpose == DUE__ACK || e->purpose == DUE__TAKE || e->purpose == DUE__REPEAT ||
+                e->purpose == DUE__ROUND; /* or, if it was cancelled, with its last round */
 
     if (done && key->term_ns > 0)
         ch->key_kept_ns = due__time_add(due__sharing_now(q), key->term_ns);
@@ -74,10 +76,13 @@ void due__sharing_revoked(struct due_queue *q, struct due__entry *e, due_change 
     enum due__purpose purpose = (enum due__purpose)e->purpose;
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, e->number)->word); /* J1: the change's */
 
-    if (purpose == DUE__ATTEMPT || purpose == DUE__EXTEND || purpose == DUE__HOLD) {
+    if (purpose == DUE__ATTEMPT || purpose == DUE__EXTEND || purpose == DUE__HOLD ||
+        purpose == DUE__TAKE) {
         (void)due__lease_cancel(q, e->number, due__word_generation(w), NULL); /* or no memory */
         return;
     }
+    if (ch->kind == DUE_CHANGE_DROP) /* it has gone as it was to */
+        return;
     ch->kind = DUE_CHANGE_DROP;
     if (purpose == DUE__ROUND) /* it was the last one */
         return;
@@ -171,6 +176,17 @@ static void go(struct due_queue *q, uint32_t number, bool taken)
     due__keep_stored(q, number);
 }
 
+bool due__sharing_dropped(struct due_queue *q, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (!q->shared || !due__revoked(q, number))
+        return false;
+    due__word_keep(&j->word, due__load_relaxed(&j->word) | DUE__READY); /* J1: the caller's own */
+    due__cancel_end(q, number);
+    return true;
+}
+
 void due__sharing_return(struct due_queue *q, uint32_t number)
 {
     struct due__sharing *sh = q->commits->share;
@@ -216,7 +232,8 @@ void due__sharing_left(struct due_queue *q, const struct due__entry *e)
         due__lease_answered(q);
         /* fall through */
     case DUE__ROUND:
-        due__add_relaxed(&q->repeated, 1); /* no edge: a counter */
+        if (due__stored_at(q->commits, e->number)->stored == DUE__IS_STORED) /* not the last one */
+            due__add_relaxed(&q->repeated, 1); /* no edge: a counter */
         break;
     case DUE__GIVE_BACK:
         due__nacked(q, e->number);

@@ -14,6 +14,7 @@
 #include "job/repeat.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
+#include "store/share.h"
 #include "store/taking_inside.h"
 
 /* ---- Memory ---- */
@@ -254,6 +255,8 @@ void due__taking_give_back(struct due_queue *q, struct due__taking *t, size_t i)
         due__taking_revoke(q, t, i);
         return;
     }
+    if (due__sharing_dropped(q, number))
+        return;
     due__key_returns(q, number);
     due__commit_submit(q, number, DUE__RETURN,
                        due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns), /* J1 */
@@ -264,6 +267,8 @@ void due__taking_revoke(struct due_queue *q, struct due__taking *t, size_t i)
 {
     if (t->purpose == DUE__ATTEMPT)
         due__lease_uncount(q, t->numbers[i]);
+    else if (due__sharing_dropped(q, t->numbers[i]))
+        return;
     due__unclaim(q, t->numbers[i], true);
 }
 

@@ -152,6 +152,13 @@ static void taken_setup(void)
     explore_thread("consumer", dequeue, NULL);
 }
 
+/* An answer comes when he has left, or never does. */
+static void left_setup(void)
+{
+    taken_setup();
+    booth->shelf.unsure = 1;
+}
+
 #define REVOKE(name_, about_, setup_, quick_, deep_, walks_)                                 \
     {                                                                                        \
         .name = (name_), .about = (about_), .setup = (setup_), .idle = revoke_idle,          \
@@ -167,5 +174,7 @@ const struct explore_scenario explore_scenarios_shared_revoke[] = {
     REVOKE("shared_revoke_doubt", "and an answer does not come", doubt_setup, (1, 0, 0, 0),
            (2, 1, 0, 0), 1),
     REVOKE("shared_revoke_taken", "and taken for good", taken_setup, (1, 0, 0, 0), (2, 1, 0, 0), 1),
+    REVOKE("shared_revoke_left", "and taken for somebody who has left", left_setup, (1, 1, 0, 0),
+           (2, 1, 0, 0), 1),
     { .name = NULL },
 };

@@ -206,7 +206,7 @@ static int change_held(struct shared_job *job, const due_change *ch)
 
     if (job->revoked && !stays) {
         job->state = SHARED_DONE;
-        return ch->kind == DUE_CHANGE_DROP ? 0 : DUE_REVOKED;
+        return DUE_REVOKED;
     }
     switch (ch->kind) {
     case DUE_CHANGE_DROP:
@@ -243,6 +243,7 @@ static bool is_over(const struct shared_job *job)
 static int put(struct shared_shelf *it, struct shared_job *job, const due_record *r)
 {
     explore_check(job == NULL || job->state == SHARED_DONE, "put twice");
+    explore_check(job == NULL || !job->revoked, "it was cancelled, and is put back");
     if (job == NULL && shared_room(it) == 0)
         return DUE_EAGAIN;
     for (unsigned i = 0; job == NULL && i < SHARED_JOBS; i++) {

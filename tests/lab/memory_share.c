@@ -152,8 +152,8 @@ static int change_held(struct memory_disk *disk, const due_change *change, int64
     note(disk, job->place.id);
     take(disk, job);
     if (change->kind == DUE_CHANGE_DROP || (job->revoked && !stays)) {
-        end_job(disk, job, change->kind == DUE_CHANGE_DROP ? change->key_kept_ns : 0);
-        return change->kind == DUE_CHANGE_DROP ? 0 : rc;
+        end_job(disk, job, change->key_kept_ns);
+        return rc;
     }
     switch (change->kind) {
     case DUE_CHANGE_BEGIN:
@@ -489,7 +489,12 @@ void memory_share_fold(struct memory_disk *disk)
     while ((job = memory_jobs_first(&disk->share.leased)) != NULL) {
         take(disk, job);
         job->held = 0;
-        job->revoked = false; /* an owner stores no such mark */
+        if (job->revoked) { /* an owner stores no such mark */
+            if (memory_share_has_key(disk, &job->record))
+                memory_keys_drop(&disk->keys, job->record.key, job->record.key_len);
+            memory_job_free(job);
+            continue;
+        }
         job->place.until_ns = job->record.until_ns;
         add(disk, job);
     }

@@ -167,7 +167,7 @@ static void gather_end(struct sharing *t, struct process *p, size_t i)
             t, h, sharing_now(t) + DUE_MS((int64_t)below(t, 60)) - DUE_MS(10));
     else
         sharing_done(t, h);
-    if (kind > 5 && below(t, 2) == 0)
+    if (kind > 4 && below(t, 2) == 0)
         t->base.changes[t->base.n_changes - 1].key_kept_ns =
             sharing_now(t) + DUE_MS((int64_t)below(t, 60));
     if (kind != 1 && kind != 2)

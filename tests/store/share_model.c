@@ -105,8 +105,10 @@ static int model_held(struct model *m, struct model_job *j, const due_change *c,
     }
     bool stays = c->kind == DUE_CHANGE_BEGIN || c->kind == DUE_CHANGE_EXTEND;
     if (c->kind == DUE_CHANGE_DROP || (j->revoked && !stays)) {
-        model_end(m, j, c->kind == DUE_CHANGE_DROP ? c->key_kept_ns : 0);
-        return c->kind == DUE_CHANGE_DROP ? 0 : DUE_REVOKED;
+        int ended = j->revoked ? DUE_REVOKED : 0;
+
+        model_end(m, j, c->key_kept_ns);
+        return ended;
     }
     switch (c->kind) {
     case DUE_CHANGE_MOVE:
@@ -206,7 +208,12 @@ static bool model_full(const struct model *m, int64_t now_ns, bool maybe)
 static int model_put(struct model *m, const due_change *c, int64_t now_ns, int rc)
 {
     const struct model_key *key = c->record.key_len > 0 ? model_key(m, &c->record, now_ns) : NULL;
+    struct model_job *has = key != NULL && key->until == 0 ? model_find(m, key->id) : NULL;
 
+    if (has != NULL && model_maybe(m, has, now_ns) && rc != DUE_EEXIST) {
+        model_end(m, has, 0); /* or the key were taken */
+        key = NULL;
+    }
     if (key != NULL && (key->until != 0 || !due_id_equal(key->id, c->from)))
         return DUE_EEXIST;
     bool known = model_full(m, now_ns, true) == model_full(m, now_ns, false);

@@ -51,7 +51,8 @@ static void tells_who_holds_it(struct sharing *t)
     SHARE_ANSWERS(t, revoke(t, 2, h.job), DUE_EBUSY);
     SHARE_CHECK(t, sharing_drain(t, 1, 0), "it is held still");
     sharing_done(t, h);
-    SHARE_CHECK(t, sharing_sent(t, 0) && gone(t, h.job), "and done, as ever");
+    SHARE_ANSWERS(t, result(t, 0), DUE_REVOKED); /* who took it for another must not put it back */
+    SHARE_CHECK(t, gone(t, h.job), "and done, as ever");
     sharing_done(t, h);
     SHARE_ANSWERS(t, result(t, 0), DUE_ESTALE);
 }
@@ -91,7 +92,7 @@ static void is_gone_whatever_ends_it(struct sharing *t)
         if (!one_revoked(t, SHARE_LONG_NS, &h))
             return;
         ends[i](t, h);
-        SHARE_ANSWERS(t, result(t, 0), i < 4 ? DUE_REVOKED : 0);
+        SHARE_ANSWERS(t, result(t, 0), DUE_REVOKED);
         if (!gone(t, h.job))
             return;
         ends[i](t, h);
@@ -270,6 +271,43 @@ static void is_revoked_only_by_its_own_key(struct sharing *t)
     (void)(gone(t, h.job) && keyed(t, 2, "k", &h));
 }
 
+static int put_with_key(struct sharing *t, int s, const char *key)
+{
+    size_t job = sharing_job(t, "a", SHARE_LATER_NS);
+
+    t->base.jobs[job].record.key = key;
+    t->base.jobs[job].record.key_len = strlen(key);
+    sharing_put(t, job);
+    return result(t, s);
+}
+
+/* A round that is the last one keeps the key as an ack does; one that is not keeps it by itself. */
+static void keeps_the_key_of_its_last_round(struct sharing *t)
+{
+    struct sharing_held h[3];
+
+    if (!sharing_all_join(t, 3) || !keyed(t, 0, "last", &h[0]) || !keyed(t, 0, "other", &h[1]) ||
+        !keyed(t, 0, "free", &h[2]))
+        return;
+    for (int i = 0; i < 3; i += 2)
+        SHARE_ANSWERS(t, revoke(t, 1, h[i].job), DUE_EBUSY);
+    int64_t now_ns = sharing_now(t);
+    for (size_t i = 0; i < 3; i++) {
+        sharing_round(t, h[i], now_ns - DUE_MS(1));
+        t->base.changes[i].key_kept_ns = i < 2 ? now_ns + SHARE_SHORT_NS : 0;
+    }
+    SHARE_ANSWERS(t, sharing_send(t, 0), 0);
+    for (int i = 0; i < 3; i++)
+        SHARE_ANSWERS(t, t->results[i], i == 1 ? 0 : DUE_REVOKED);
+    SHARE_ANSWERS(t, put_with_key(t, 1, "last"), DUE_EEXIST);
+    SHARE_ANSWERS(t, put_with_key(t, 1, "other"), DUE_EEXIST);
+    SHARE_ANSWERS(t, put_with_key(t, 1, "free"), 0);
+    sharing_pass(t, SHARE_PASS_NS);
+    SHARE_ANSWERS(t, put_with_key(t, 1, "last"), 0);
+    SHARE_ANSWERS(t, put_with_key(t, 1, "other"), DUE_EEXIST);
+    SHARE_CHECK(t, sharing_drain(t, 2, 1), "the other one comes again");
+}
+
 /* One of a group is held, another waits behind it. */
 static bool two_of_a_group(struct sharing *t, int64_t lease_ns, struct sharing_held *h,
                            size_t *behind)
@@ -282,6 +320,39 @@ static bool two_of_a_group(struct sharing *t, int64_t lease_ns, struct sharing_h
     sharing_put(t, *behind);
     return sharing_sent(t, 1) &&
            suite_answers(&t->base, revoke(t, 1, job), DUE_EBUSY, __FILE__, __LINE__, "revoke");
+}
+
+/* Of one that has a key, too, and whose round would keep it. */
+static void lets_the_next_come_by_its_last_round(struct sharing *t)
+{
+    struct sharing_held h;
+
+    if (!sharing_all_join(t, 3))
+        return;
+    for (int last = 0; last < 2; last++) {
+        size_t job = sharing_grouped(t, "a", -DUE_MS(5), "g");
+        size_t behind = sharing_grouped(t, "a", -DUE_MS(3), "g");
+
+        t->base.jobs[job].record.key = "k";
+        t->base.jobs[job].record.key_len = 1;
+        if (!sharing_have(t, 0, job, SHARE_LONG_NS, &h))
+            return;
+        sharing_put(t, behind);
+        SHARE_CHECK(t, sharing_sent(t, 1), "the next one waits");
+        if (last)
+            SHARE_ANSWERS(t, revoke(t, 1, job), DUE_EBUSY);
+        sharing_round(t, h, sharing_now(t) + SHARE_LATER_NS);
+        t->base.changes[0].key_kept_ns = sharing_now(t) + SHARE_LATER_NS;
+        SHARE_ANSWERS(t, result(t, 0), last ? DUE_REVOKED : 0);
+        sharing_claim(t, 2, 0, SHARE_LONG_NS);
+        SHARE_CHECK(t, sharing_sent(t, 2) && sharing_got(t, &behind, 1), "it comes");
+        sharing_done(t, t->held[0]);
+        SHARE_CHECK(t, sharing_sent(t, 2), "done");
+        if (!last) {
+            sharing_cancel(t, job);
+            SHARE_CHECK(t, sharing_sent(t, 2), "and the first one was there");
+        }
+    }
 }
 
 static void lets_the_next_of_its_group_come(struct sharing *t)
@@ -446,7 +517,9 @@ const struct suite_test_shared share_revoke_tests[] = {
     { "revoke: is known by the id alone", is_known_by_the_id_alone },
     { "revoke: by who wants its bytes", is_revoked_by_who_wants_its_bytes },
     { "revoke: only by its own key", is_revoked_only_by_its_own_key },
+    { "revoke: keeps the key of its last round", keeps_the_key_of_its_last_round },
     { "revoke: lets the next of its group come", lets_the_next_of_its_group_come },
+    { "revoke: lets the next come by its last round", lets_the_next_come_by_its_last_round },
     { "revoke: makes room in its topic and in the queue", makes_room },
     { "revoke: answers each by itself", answers_each_by_itself },
     { "revoke: ends many at once", ends_many_at_once },

@@ -1,7 +1,7 @@
 -- group_work.lua - what work.lua does of jobs that have groups: see groups.lua.
 
 -- Jobs of these kinds give back their groups' passes.
-local gives_back = {a = true, K = true, b = true, o = true}
+local gives_back = {a = true, K = true, b = true, o = true, O = true}
 local keeps = {n = true, r = true}
 
 -- They wait again, without the pass: `score, id` of each begin at `from`; `good` as in words().

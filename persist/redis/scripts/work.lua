@@ -11,6 +11,7 @@
 --         K  the same, and its key is kept      until (score) of each
 --         n  it waits again        id, entry of each; score, id of each
 --         o  the same, and of its group another may be the next
+--         O  the same, and its key is kept if it is gone      after all else, until (score) of each
 --         b  it is dead            the same; the score is the time of its death
 --         r  it was not begun      score, id of each
 --         t  an attempt begins     id, entry of each
@@ -43,7 +44,7 @@ if call('EXISTS', KEYS[7], KEYS[9], jk, jg, x, KEYS[5], unpack(KEYS, W + 1, T)) 
     end
     has_revoked = call('EXISTS', x) == 1
     for topic = 1, has_revoked and claims and not (tied or again) and named or 0 do
-        if (first_of(KEYS[L + topic]) or math.huge) <= clock then
+        if not setting(topic) and (first_of(KEYS[L + topic]) or math.huge) <= clock then
             return {'R'}
         end
     end

@@ -87,7 +87,7 @@ if batches > 0 then
         end
         if kind == 'b' then
             call('ZADD', KEYS[8], words(behind, 2, n, good))
-        elseif kind == 'o' and groups then
+        elseif (kind == 'o' or kind == 'O') and groups then
             wait_anew(topic, groups, behind, n, good)
         else
             stand(topic, words(behind, 2, n, good))
@@ -97,10 +97,11 @@ if batches > 0 then
 
     -- Of those of ours which were cancelled meanwhile; those that would wait again, or be
     -- dead, are gone then.  Answers nil or a table of which these are; which others are ours, and
-    -- how many; and whether somebody of a group follows.
+    -- how many; and whether somebody of a group follows.  Who is done with one is told, too: he may
+    -- have taken it for somebody who has left, and must not put it back.
     local drop_revoked
     if has_revoked then
-        local goes = {n = true, o = true, b = true, r = true}
+        local goes = {n = true, o = true, O = true, b = true, r = true}
         drop_revoked = function(kind, topic, l, n, good, count)
             local found, left = call('HMGET', x, words(at, 1, n)), {}
             local revoked, followed
@@ -119,7 +120,7 @@ if batches > 0 then
                 local _
                 _, followed = let_go(topic, ids)
             end
-            gone(l, ids)
+            gone(l, ids, kind == 'O' and {words(at + 6 * n, 1, n, revoked)})
             return revoked, left, count - #ids, followed
         end
     end
@@ -131,7 +132,7 @@ if batches > 0 then
             local l = KEYS[L + topic]
             local count, good = ours(l, n)
             local all, revoked, of, followed = good, nil, nil, false
-            if has_revoked and count > 0 and kind ~= 'a' and kind ~= 'K' then
+            if has_revoked and count > 0 then
                 revoked, good, count, followed = drop_revoked(kind, topic, l, n, good, count)
             end
             if count > 0 then
@@ -149,7 +150,7 @@ if batches > 0 then
             if count > 0 or revoked then
                 local _, limit = setting(topic)
                 touched[topic] = touched[topic] or limit or followed or
-                    kind == 'n' or kind == 'o' or kind == 'r' or kind == 'e'
+                    string.find('noOre', kind, 1, true) ~= nil
             end
             if all or revoked then
                 stale = true
@@ -162,7 +163,7 @@ if batches > 0 then
             end
         end
         local width = (kind == 'a' or kind == 'e') and 2 or kind == 'K' and 3 or
-            (kind == 'r' or kind == 't') and 4 or 6
+            (kind == 'r' or kind == 't') and 4 or kind == 'O' and 7 or 6
         at = at + width * n + (kind == 'e' and 1 or 0)
     end
 end

@@ -2,9 +2,10 @@
  *
  * It has been taken over: the fence is ours, so whatever those who shared it still say is refused,
  * and `mode` says "owning".  Then jobs that were out wait again, page by page, at their own times
- * and with the attempts that are stored; then what only a shared queue has goes; then `mode` says
- * "owner".  Whoever comes after a crash in between finds another mode, and begins once more with
- * what is left: a step that was made finds nothing to do.
+ * and with the attempts that are stored; of those that were cancelled while they were out (`x`)
+ * nothing stays.  Then what only a shared queue has goes; then `mode` says "owner".  Whoever comes
+ * after a crash in between finds another mode, and begins once more with what is left: a step that
+ * was made finds nothing to do.
  *
  * A server may carry out the beginning of a transaction or a script only, if it dies meanwhile
  * (docs/redis-layout.md).  So the fence is written before the mode: with an owner's fence and the
@@ -264,6 +265,7 @@ static void put_score(struct due__redis *s, const struct fold *f, size_t i)
 /* Of a topic; done again, it finds what is left. */
 static int fold_page(struct due__redis *s, void *ctx, int64_t until_ns)
 {
+    static const char *const hashes[] = { "j", "a", "x", "k", "jk" };
     struct fold *f = ctx;
 
     forget(f);
@@ -275,11 +277,13 @@ static int fold_page(struct due__redis *s, void *ctx, int64_t until_ns)
     if (rc != 0)
         return rc;
     /* The keys of a topic besides: their names are those of its own. */
-    begin_ours(s, &due__script_fold, 4, 2 * f->n);
+    begin_ours(s, &due__script_fold, 4 + sizeof hashes / sizeof hashes[0], 2 * f->n);
     due__share_key(s, f->of, f->topic);
     due__share_key(s, "t:", f->topic);
     due__share_key(s, "dead", "");
     due__share_key(s, "w:", f->topic);
+    for (size_t i = 0; i < sizeof hashes / sizeof hashes[0]; i++)
+        due__share_key(s, hashes[i], "");
     put_ours(s, &due__script_fold);
     for (size_t i = 0; i < f->n; i++) {
         const redisReply *id = f->ids->element[2 * i];

@@ -447,6 +447,8 @@ static size_t words_of(char letter)
 {
     if (strchr("nob", letter) != NULL)
         return 6;
+    if (letter == 'O')
+        return 7;
     return letter == 'r' || letter == 't' ? 4 : letter == 'K' ? 3 : 2;
 }
 
@@ -461,10 +463,12 @@ static void put_ends(struct due__redis *s, const struct due__share_plan *plan,
         due__link_number(s->link, g->lease_us);
     if (letter == 'K')
         put_group(s, plan, g, put_kept);
-    if (strchr("nobt", letter) != NULL)
+    if (strchr("noObt", letter) != NULL)
         put_group(s, plan, g, put_new_entry);
-    if (letter == 'n' || letter == 'o')
+    if (strchr("noO", letter) != NULL)
         put_group(s, plan, g, put_score);
+    if (letter == 'O')
+        put_group(s, plan, g, put_kept);
     if (letter == 'r')
         put_group(s, plan, g, put_release);
     if (letter == 'b')

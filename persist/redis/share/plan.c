@@ -28,7 +28,7 @@ static char letter_of(const due_change *c)
         return c->was_dead ? 'x' : 'c';
     case DUE_CHANGE_MOVE:
         if (held)
-            return c->keeps_pass ? 'n' : 'o';
+            return c->keeps_pass ? 'n' : c->key_kept_ns > 0 ? 'O' : 'o';
         return c->was_dead ? 'k' : 'm';
     case DUE_CHANGE_BURY:
         return held ? 'b' : '\0';

@@ -120,23 +120,40 @@ STORED_TEST(share_revoke_redis, its_key_is_free_though_no_job_has_a_group)
     end(two);
 }
 
-/* Who owns the queue from then on knows of no such mark. */
-STORED_TEST(share_revoke_redis, an_owner_has_it_again)
+/* Whoever owns the queue from then on knows of no such marks: so what is marked goes before that,
+ * and nothing else does. */
+static void own_after(enum due_order order, bool plain)
 {
-    due_queue *one = open_as(DUE_SHARED, DUE_ORDER_DEADLINE);
-    due_queue *two = open_as(DUE_SHARED, DUE_ORDER_DEADLINE);
+    due_queue *one = open_as(DUE_SHARED, order);
+    due_queue *two = open_as(DUE_SHARED, order);
+    due_job jobs[2];
     due_job job;
 
-    due_id id = put(one, 0, true);
-    cr_assert_eq(take_leased(one, &job, LONG, LONG), 0);
+    due_id id = put(one, 0, plain);
+    cr_assert_eq(take_leased(one, &jobs[0], LONG, LONG), 0);
+    due_id other = put(one, 0, true);
+    cr_assert_eq(take_leased(one, &jobs[1], LONG, LONG), 0);
     cr_assert_eq(due_cancel(two, id, NULL), DUE_EBUSY);
-    due_job_done(&job);
+    for (int i = 0; i < 2; i++)
+        due_job_done(&jobs[i]);
     end(one);
     end(two);
-    due_queue *owner = open_as(DUE_OWNED, DUE_ORDER_DEADLINE);
-    cr_expect_str_eq(ASK("EXISTS", "due:{mail}:x", "due:{mail}:l:hot"), ":0\r\n");
+    due_queue *owner = open_as(DUE_OWNED, order);
+    cr_expect_str_eq(ASK("EXISTS", "due:{mail}:x", "due:{mail}:l:hot", "due:{mail}:k"), ":0\r\n");
     cr_assert_eq(take_leased(owner, &job, LONG, LONG), 0);
-    cr_expect(due_id_equal(job.id, id));
+    cr_expect(due_id_equal(job.id, other));
+    cr_expect_eq(due_cancel(owner, id, NULL), DUE_ENOENT);
     cr_expect_eq(due_ack(&job), 0);
     end(owner);
+    expect_nothing_left("an owner");
+}
+
+STORED_TEST(share_revoke_redis, an_owner_does_not_have_it_again)
+{
+    for (int plain = 0; plain < 2; plain++) {
+        own_after(DUE_ORDER_DEADLINE, plain);
+        (void)ASK("FLUSHALL");
+        own_after(DUE_ORDER_PRIORITY, plain);
+        (void)ASK("FLUSHALL");
+    }
 }

@@ -481,6 +481,23 @@ Test(edit, limits_a_topic_in_which_a_torn_claim_has_left_its_long_member)
     cr_expect_eq(claim(&two, 5)->count, 1, "limited before");
 }
 
+/* The script that knows no keys leaves it to the other to end what was cancelled: but not where
+ * nothing is claimed. */
+Test(work, is_for_the_other_script_only_where_a_lease_may_be_claimed)
+{
+    put(&one, 1, T0);
+    cr_expect_eq(claim(&one, 1)->count, 1);
+    freeReplyObject(share_ask(&one, "HSET due:{q}:x %s 1", id(1)));
+    cr_expect_eq(claim(&two, 1)->count, 0, "it is held");
+    turn(T0 + LEASE);
+    freeReplyObject(share_ask(&one, "HSET due:{q}:topics a %s", "1 0"));
+    cr_expect_eq(claim(&two, 1)->count, 0, "it is paused");
+    freeReplyObject(share_ask(&one, "HSET due:{q}:topics a %s", "0 0"));
+    share_work(&two, NULL, 0, (struct share_claim){ .need = 1, .lease_us = LEASE });
+    cr_expect_eq(two.answer.code, 'R');
+    cr_expect_eq(COUNT("ZCARD due:{q}:l:a"), 1, "and nothing was done");
+}
+
 /* What cannot be claimed is no head that anybody looks for. */
 Test(edit, has_no_head_of_a_topic_that_is_paused)
 {

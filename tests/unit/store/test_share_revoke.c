@@ -319,3 +319,124 @@ Test(share_revoke, of_many_none_comes_again, .timeout = 120)
     lab_proxies = -1;
     cancel_of_many(10000);
 }
+
+/* ---- What its own process knows of it, or does with it ---- */
+
+/* A take is on its way when the job is cancelled, and lands for nobody.  Answers how many jobs are
+ * stored then; -1: the take was not seen on its way. */
+static int stored_after_a_take(void)
+{
+    struct mall m = mall_make(1);
+    size_t takes = mall_join(&m, (struct lab_options){ .with.store_timeout_ns = DUE_MS(100) });
+    struct memory_limiter *gate = memory_limiter_new(m.disk);
+    struct crew_call taking;
+    int stored = -1;
+    due_job job;
+
+    due_id id = lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    cr_expect_eq(due_dequeue(m.lab[takes].q, &job, 0), DUE_EAGAIN);
+    while (lab_stats(&m.lab[takes]).ready == 0)
+        crew_sleep(DUE_US(100));
+    cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), DUE_EBUSY);
+    memory_store_fault(m.store[takes], (struct memory_fault){ .verb = MEMORY_WORK,
+                                                              .times = MEMORY_ALWAYS,
+                                                              .kind = MEMORY_BLOCK_AFTER,
+                                                              .limiter = gate });
+    crew_call_dequeue(&taking, m.lab[takes].q, 10);
+    memory_limiter_reached(gate, 1);
+    bool left = memory_disk_jobs(m.disk) == 0;
+    if (!left) /* it was another exchange */
+        memory_limiter_open(gate);
+    mall_turn_to(&m, 10);
+    int rc = crew_call_answer(&taking);
+    if (rc == 0)
+        due_job_done(&taking.job);
+    memory_limiter_open(gate);
+    if (left && rc != 0) {
+        for (int i = 0; i < 20000 && lab_stats(&m.lab[takes]).cancelled == 0; i++)
+            crew_sleep(DUE_US(100));
+        cr_expect_eq(lab_stats(&m.lab[takes]).cancelled, 1u);
+        cr_expect_eq(lab_stats(&m.lab[takes]).ready, 0u);
+        cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), DUE_ENOENT);
+        stored = (int)memory_disk_jobs(m.disk);
+    }
+    memory_limiter_free(gate);
+    mall_close(&m);
+    return stored;
+}
+
+MALL_TEST(share_revoke, a_take_that_lands_for_nobody_does_not_put_it_back)
+{
+    int stored = -1;
+
+    for (int i = 0; i < 100 && stored < 0; i++)
+        stored = stored_after_a_take();
+    cr_expect_eq(stored, 0);
+}
+
+/* Who acks its last round has the key kept, as of any other; told or not that it is the last. */
+MALL_TEST(share_revoke, an_ack_keeps_the_key_of_one_that_repeats)
+{
+    for (int told = 0; told < 2; told++)
+        for (int takes = 0; takes < 2; takes++) {
+            struct mall m = mall_make(2);
+            due_extra more = { DUE_EXTRA_INIT, .every_ns = 50, .key = "k", .key_len = 1,
+                               .keep_key_ns = 5000 };
+            due_job job;
+
+            due_id id = lab_enqueue(&m.lab[0], "tea", .delay_ns = 0, .more = &more);
+            if (takes)
+                lay(&m, 1);
+            else
+                cr_assert_eq(mall_reserve(&m, 1, &job, 100), 0);
+            cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), DUE_EBUSY);
+            if (told && !takes)
+                cr_expect_eq(due_extend(&job, 100), 0);
+            if (takes)
+                cr_assert_eq(mall_take(&m, 1, &job), 0);
+            else
+                cr_expect_eq(due_ack(&job), 0);
+            if (takes)
+                due_job_done(&job);
+            expect_nothing(&m);
+            cr_expect_eq(lab_stats(&m.lab[1]).repeated, 0u);
+            cr_expect_eq(lab_put_key(&m.lab[0], "k", DUE_KEY_REFUSE, "cake", &id,
+                                     (due_spec){ DUE_SPEC_INIT, .delay_ns = 0 }),
+                         DUE_EEXIST, "it is kept");
+            mall_turn_to(&m, 5000);
+            cr_expect_eq(lab_put_key(&m.lab[0], "k", DUE_KEY_REFUSE, "cake", &id,
+                                     (due_spec){ DUE_SPEC_INIT, .delay_ns = 0 }),
+                         0, "and free");
+            cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), 0);
+            mall_close(&m);
+        }
+}
+
+/* What its holder's own process cancels is so for all others, whatever becomes of that process. */
+MALL_TEST(share_revoke, by_its_own_process_it_does_not_come_to_others)
+{
+    for (int dies = 0; dies < 2; dies++)
+        for (int bytes = 0; bytes < 2; bytes++) {
+            struct mall m = mall_make(3);
+            due_job lent;
+            due_job job;
+
+            due_id id = put_every(&m, 0, 50);
+            due_id next = lab_enqueue(&m.lab[0], "cake", .at_ns = 200);
+            cr_assert_eq(mall_reserve(&m, 1, &job, 100), 0);
+            cr_expect_eq(due_cancel(m.lab[1].q, id, bytes ? &lent : NULL), DUE_EBUSY);
+            cr_expect_eq(due_job_stopping(&job), 1);
+            cr_expect_eq(due_extend(&job, 100), 0, "it is his still");
+            due_job_done(&job);
+            if (dies) { /* before it knows that its lease is over */
+                mall_die(&m, 1);
+                cr_expect_eq(due_close(m.lab[1].q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
+            }
+            mall_turn_to(&m, 200);
+            cr_assert_eq(mall_reserve(&m, 2, &job, 100), 0);
+            cr_expect(due_id_equal(job.id, next), "%.*s", (int)job.len, (const char *)job.data);
+            cr_expect_eq(due_ack(&job), 0);
+            cr_expect_eq(memory_disk_jobs(m.disk), 0u);
+            mall_close(&m);
+        }
+}
