@@ -356,7 +356,7 @@ static int stored_after_a_take(void)
         for (int i = 0; i < 20000 && lab_stats(&m.lab[takes]).cancelled == 0; i++)
             crew_sleep(DUE_US(100));
         cr_expect_eq(lab_stats(&m.lab[takes]).cancelled, 1u);
-        cr_expect_eq(lab_stats(&m.lab[takes]).ready, 0u);
+        cr_expect_eq(due__ready_count(m.lab[takes].q), 0u);
         cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), DUE_ENOENT);
         stored = (int)memory_disk_jobs(m.disk);
     }
@@ -439,4 +439,31 @@ MALL_TEST(share_revoke, by_its_own_process_it_does_not_come_to_others)
             cr_expect_eq(memory_disk_jobs(m.disk), 0u);
             mall_close(&m);
         }
+}
+
+/* A poll begins a take, and who comes next wants what it took on a lease. */
+MALL_TEST(share_revoke, what_a_poll_has_taken_is_not_put_back_for_who_wants_a_lease)
+{
+    struct mall m = mall_make(2);
+    due_queue *q = m.lab[1].q;
+    due_job job;
+
+    due_id id = put_every(&m, 0, 0);
+    lay(&m, 1);
+    cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), DUE_EBUSY);
+    int rc = due_dequeue(q, &job, 0);
+    if (rc == 0) { /* it waited for nobody */
+        due_job_done(&job);
+    } else {
+        while (memory_disk_jobs(m.disk) > 0)
+            crew_sleep(DUE_US(100));
+        for (int i = 0; i < 1000 && rc != 0 && lab_stats(&m.lab[1]).cancelled == 0; i++) {
+            rc = take_leased(q, &job, 100, 0);
+            crew_sleep(DUE_MS(1));
+        }
+        cr_assert_eq(rc, DUE_EAGAIN, "it came again");
+        cr_expect_eq(lab_stats(&m.lab[1]).cancelled, 1u);
+    }
+    expect_nothing(&m);
+    mall_close(&m);
 }
