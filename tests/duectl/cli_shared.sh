@@ -39,7 +39,7 @@ fits out counts 2
 has out '^{"queue":"q","waiting":4,"due":2,"reserved":0,"dead":0,'
 
 # Jobs go to whoever works there; meanwhile they are looked at and changed.
-until_go="while [ ! -e '$dir/go' ]; do sleep 0.02; done"
+until_go="while [ -d '$dir' ] && [ ! -e '$dir/go' ]; do sleep 0.02; done" # or the test is over
 "$duectl" work --shared --queue q --exec "cat; $until_go" "$url" >worked 2>said &
 pid=$!
 pids=$pid

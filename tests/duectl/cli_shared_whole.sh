@@ -26,7 +26,7 @@ run 0 push --shared --queue q "$url" <in.txt
 cp out ids
 
 # While one of them has jobs, and lives.
-until_go="while [ ! -e '$dir/go' ]; do sleep 0.02; done"
+until_go="while [ -d '$dir' ] && [ ! -e '$dir/go' ]; do sleep 0.02; done" # or the test is over
 timeout 60 "$duectl" work --shared --workers 2 --queue q --exec "cat; $until_go" "$url" >worked \
     2>said &
 pid=$!
