@@ -357,20 +357,6 @@ int ctl_file_doctor(const char *path, const struct ctl_look *look)
     return missing(path);
 }
 
-/* Is that the queue in the file?  NULL: whichever it is. */
-static bool is_queue(sqlite3 *db, const char *queue)
-{
-    sqlite3_stmt *row = NULL;
-    bool its = queue == NULL;
-
-    if (!its &&
-        sqlite3_prepare_v2(db, "SELECT 1 FROM owner WHERE queue = ?", -1, &row, NULL) == SQLITE_OK)
-        its = sqlite3_bind_text(row, 1, queue, -1, SQLITE_STATIC) == SQLITE_OK &&
-              sqlite3_step(row) == SQLITE_ROW;
-    sqlite3_finalize(row);
-    return its;
-}
-
 int ctl_file_processes(const struct ctl_look *look, const char *path, ctl_process_visit *visit,
                        void *ctx)
 {
