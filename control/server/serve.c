@@ -322,7 +322,12 @@ void *due__ctl_serve(void *arg)
         clients_step(c, ready);
         accepts = ready[LISTENS].revents == 0 || client_accept(c);
     }
-    while (c->n > 0)
-        client_free(c->clients[--c->n]);
+    while (c->n > 0) {
+        struct due__ctl_client *k = c->clients[--c->n];
+
+        if (k->stage == ANSWERED) /* what was done is said, as far as it can be at once */
+            (void)write_some(k);
+        client_free(k);
+    }
     return NULL;
 }

@@ -94,8 +94,9 @@ DUE_API int due_control_open(due_control **control, const due_control_options *o
 
 /**
  * Close it, and take its file away.  Of the request that is being carried out the job at hand comes
- * to its end first, and no other is begun; whoever is connected is hung up on, also where a child
- * of fork() has copies of the descriptors.  After 0 its queues are touched no more.  NULL is
+ * to its end first, and no other is begun; who asked is told, as far as his socket takes the answer
+ * at once.  Then all who are connected are hung up on, also where a child of fork() has copies of
+ * the descriptors.  After 0 its queues are touched no more.  NULL is
  * allowed.
  *
  * Threads:  one; waits as long as the call of the queue does which is under way, and up to 5

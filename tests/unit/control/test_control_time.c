@@ -84,7 +84,11 @@ Test(control_closing, ends_between_two_jobs, .timeout = 60)
     crew_until_asleep(&closer);
     atomic_store(&gate.open, 99);
     cr_expect_eq(crew_join(&closer), 0);
-    free(socket_hear(fd));
+    free(d.answer);
+    d.answer = socket_hear(fd); /* who asked is told */
+    cr_expect_eq(desk_count(&d, "\"result\":\"DUE_OK\""), 1u);
+    cr_expect_eq(desk_count(&d, "\"result\":\"DUE_ECLOSED\""), 2u);
+    desk_ends(&d, "DUE_OK");
     cr_expect_eq(atomic_load(&gate.come), 1u);
     cr_expect_eq(lab_stats(desk_lab(&d)).waiting, 2u);
     desk_serve(&d, 0, (due_control_options){ .path = NULL });
