@@ -23,6 +23,19 @@ function(due_target target)
     endif()
 endfunction()
 
+# due_shows(TARGET MAP): a shared library shows what is in the map, needs nothing that it does not
+# name, and has the project's version.
+function(due_shows target map)
+    set_target_properties(${target} PROPERTIES
+        VERSION ${PROJECT_VERSION}
+        SOVERSION ${PROJECT_VERSION_MAJOR}
+        LINK_DEPENDS "${map}")
+    target_link_options(${target} PRIVATE "LINKER:--version-script=${map}")
+    if(NOT DUE_SANITIZE)
+        target_link_options(${target} PRIVATE LINKER:-z,defs)
+    endif()
+endfunction()
+
 # due_checks(TARGET): for programs that check something; their asserts stay in every build.
 function(due_checks target)
     due_target(${target})
