@@ -33,7 +33,8 @@
 #include "queue/tenure.h"
 
 /* How long before it is due: gone through for the first time, then after half of that; and the lock
- * is kept.  That is less than who waits for a lock spins for it. */
+ * is kept.  Who waits for a lock spins for about as long, where a pause of the processor is not
+ * very short, and else sleeps. */
 #define FIRST_NS INT64_C(8000)
 #define KEEP_NS  INT64_C(500)
 
