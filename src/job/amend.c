@@ -233,7 +233,6 @@ int due__amend_wait(struct due_queue *q, uint32_t number, uint32_t generation, b
         due__bell_wait(&w->bell, DUE_FOREVER, false);
         due__enter(q, &t);
         due__timed_wait_unlink(q, w);
-        w->quit = NULL;
         due__tenure_end(q, &t);
     }
     due__waiter_put(q, w);

@@ -103,7 +103,7 @@ struct due__waiter {
     struct due__waiter *made_next; /* T  all waiters ever made, for the end */
     const int *topics;             /* T  the caller's; NULL: any */
     size_t topic_count;            /* T */
-    const uint32_t *quit;          /* T  what calls it away, of its pool; or NULL */
+    const uint32_t *quit;          /* T  what calls it away, of its pool; or NULL, as in a spare */
     uint64_t ticket;               /* T  first parked, first called */
     int64_t until_ns;              /* T  on the monotonic clock, or the manual one */
     int64_t wakes_ns;              /* T  when it wakes by itself at the latest; not on the alarm */

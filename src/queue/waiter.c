@@ -76,6 +76,7 @@ void due__waiter_put(struct due_queue *q, struct due__waiter *w)
     struct due__tenure t;
 
     due__store_relaxed(&w->called, 0);         /* W2: it is out of line */
+    w->quit = NULL;                            /* it may be gone before @w is used again */
     w = due__xchg_seq(&mine->spare_waiter, w); /* W1 */
     if (w == NULL)
         return;

@@ -125,10 +125,8 @@ static int waiters_get(struct due_workers *pool)
 
 static void waiter_put(struct due_queue *q, struct due__waiter *w)
 {
-    if (w == NULL)
-        return;
-    w->quit = NULL;
-    due__waiter_put(q, w);
+    if (w != NULL)
+        due__waiter_put(q, w);
 }
 
 /* In a child process the waiters are left to the queue: somebody may have held its lock. */
@@ -291,7 +289,6 @@ int due_workers_stop(due_workers *pool, int64_t timeout_ns)
     w->quit = &pool->quit;
     while (rc == 0)
         rc = gone_or_sleep(pool, w, until);
-    w->quit = NULL;
     due__waiter_put(q, w);
     if (rc == 1)
         return 0;

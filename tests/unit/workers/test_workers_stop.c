@@ -1,4 +1,5 @@
 /* The end of a pool: stop and close, in whatever order, and what becomes of the jobs. */
+#include "queue/tenure.h"
 #include "lab/workers_lab.h"
 #include "lab/take.h"
 
@@ -67,6 +68,37 @@ LAB_TEST(workers_stop, a_handler_that_does_not_return_loses_nothing)
     cr_expect_eq(due_ack(&job), 0);
     desk_close(&desk);
     lab_close(&lab);
+}
+
+static bool somebody_waits(struct due_queue *q)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    bool some = q->all != NULL;
+    due__tenure_end(q, &t);
+    return some;
+}
+
+/* The next who has the waiter would look at it, and a pool that has gone is freed memory. */
+LAB_TEST(workers_stop, whoever_has_waited_leaves_nothing_behind_that_calls_the_next_away)
+{
+    for (int kernel = 0; kernel < 2; kernel++) {
+        struct lab lab = lab_open(.kernel = kernel);
+        struct desk desk = desk_open(&lab, 1);
+        unsigned made = 0;
+
+        WAIT_UNTIL(somebody_waits(lab.q));
+        lab_enqueue(&lab, "tea", .delay_ns = kernel ? DUE_US(100) : 0);
+        desk_until_begun(&desk);
+        desk_let_go(&desk, due_answer_ack());
+        WAIT_UNTIL(somebody_waits(lab.q));
+        desk_close(&desk);
+        for (const struct due__waiter *w = lab.q->made; w != NULL; w = w->made_next, made++)
+            cr_expect_null(w->quit, "%d: of a pool that is freed", kernel);
+        cr_expect_gt(made, 0u);
+        lab_close(&lab);
+    }
 }
 
 static int stop_for_a_lease(void *pool)
