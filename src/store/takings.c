@@ -152,7 +152,8 @@ static void show(struct due__request *r, const due_id *ids, size_t n)
         r->jobs[i] = (due_job){ .id = ids[i] };
 }
 
-/* The same of those under way: how many. */
+/* The same of those under way, and of those whose end is in doubt since the taking was sorted out:
+ * how many. */
 static size_t show_pending(struct due_queue *q, const struct due__taking *t, struct due__request *r)
 {
     struct due__commits *c = q->commits;
@@ -160,7 +161,7 @@ static size_t show_pending(struct due_queue *q, const struct due__taking *t, str
 
     due__lock_acquire(&c->calls);
     for (size_t i = 0; i < t->n && n < r->max; i++) {
-        if (t->results[i] == DUE__PENDING)
+        if (t->results[i] == DUE__PENDING || t->results[i] == DUE_EINDOUBT)
             show(&(struct due__request){ .jobs = r->jobs + n++, .max = 1 }, &t->ids[i], 1);
     }
     due__lock_release(&c->calls);

@@ -23,6 +23,7 @@ struct shop {
     bool stored;    /* it could be stored when the pause came back */
     bool closed;
     bool async; /* a call does not wait until it is confirmed */
+    int taken;  /* what a dequeue answered */
 };
 
 static struct shop *shop;
@@ -102,6 +103,29 @@ static void close_now(void *arg)
     shop->closed = true;
 }
 
+/* A job that is due, for good, however long it takes. */
+static void take(void *arg)
+{
+    due_job job = { .queue = NULL };
+
+    (void)arg;
+    shop->taken = due_dequeue(shop->q, &job, DUE_FOREVER);
+    explore_note("take: %s", due_error_name(shop->taken));
+    if (shop->taken == 0)
+        due_job_done(&job);
+    explore_check(shop->taken != DUE_EINDOUBT || due_id_equal(job.id, shop->id[0]),
+                  "another job is in doubt");
+}
+
+/* Another program owns the jobs from now on, and this one hears of it. */
+static void take_over(void *arg)
+{
+    (void)arg;
+    shop->shelf.fenced = true;
+    int rc = due_flush(shop->q, DUE_S(1));
+    explore_note("flush: %s", due_error_name(rc));
+}
+
 /* ---- What must hold ---- */
 
 static void stored_idle(void)
@@ -168,6 +192,18 @@ static void fenced_check(void)
                   "%llu wait, and nobody will have them", (unsigned long long)s.waiting);
     for (unsigned i = 0; i < SHELF_JOBS; i++)
         explore_check(!shop->shelf.job[i].there, "job %u is there", i);
+}
+
+/* What has left the store came to the caller, or he was told which it may be. */
+static void taken_check(void)
+{
+    bool there = shelf_get(&shop->shelf, shop->id[0]) != NULL;
+    int rc = shop->taken;
+
+    explore_check(rc == 0 || rc == DUE_EINDOUBT || rc == DUE_EFENCED, "it answers %s",
+                  due_error_name(rc));
+    explore_check(there || rc != DUE_EFENCED, "it has left, and nobody was told");
+    explore_check(!there || rc != 0, "it was handed out, and is there");
 }
 
 /* ---- Scenarios ---- */
@@ -257,6 +293,19 @@ static void fenced_setup(void)
     shop->shelf.fenced = true;
     explore_thread("caller 0", put, as_arg(0));
     explore_thread("caller 1", put, as_arg(1));
+}
+
+/* The removal is in doubt when another program comes to own the jobs. */
+static void fenced_taken_setup(void)
+{
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = DUE_S(1) };
+
+    open_shop(DUE_CONFIRM_SYNC);
+    shop->put[0] = due_enqueue(shop->q, &spec, 0, &shop->id[0]);
+    explore_check(shop->put[0] == 0, "put: %s", due_error_name(shop->put[0]));
+    shop->shelf.doubt = 1;
+    explore_thread("taker", take, NULL);
+    explore_thread("intruder", take_over, NULL);
 }
 
 /* The PUT of the job waits in the inbox when it begins. */
@@ -417,6 +466,13 @@ const struct explore_scenario explore_scenarios_stored[] = {
       .setup = fenced_setup,
       .idle = stored_idle,
       .check = fenced_check,
+      .quick = EXPLORE_BOUNDS(2, 0, 0, 0),
+      .deep = EXPLORE_BOUNDS(3, 1, 0, 0),
+      .walks = 10 },
+    { .name = "stored_fenced_taken",
+      .about = "and a removal was in doubt, for which somebody waits",
+      .setup = fenced_taken_setup,
+      .check = taken_check,
       .quick = EXPLORE_BOUNDS(2, 0, 0, 0),
       .deep = EXPLORE_BOUNDS(3, 1, 0, 0),
       .walks = 10 },
