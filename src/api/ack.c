@@ -1,4 +1,4 @@
-/* ack.c - what the holder of a lease says: ack, nack, snooze, bury, extend.
+/* ack.c - what the holder of a lease says: ack, nack, snooze, bury.
  *
  * Whoever answers claims the job first (CLAIMED): one swap decides between him, the end of his
  * lease and everybody else.  With a store the claim lasts until that has confirmed the answer.
@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "api/held.h"
 #include "job/cancel.h"
 #include "job/claim.h"
 #include "job/dead_letter.h"
@@ -44,23 +45,17 @@ static void let_go(struct due_queue *q, due_job *job, uint32_t number)
     memset(job, 0, sizeof *job);
 }
 
-/* The place of a reserved job; its holder keeps it from being used anew. */
-static int held(const due_job *job, uint32_t *number)
+/* Has the lease that is over at @until_ns ended?  @latest_ns: a time that was not passed when the
+ * call began; DUE_FOREVER: none is known. */
+static inline bool lease_over(const struct due_queue *q, int64_t until_ns, int64_t latest_ns)
 {
-    struct due_queue *q = job->queue;
-    uint32_t generation;
-
-    if (q == NULL || job->token == 0)
-        return DUE_EINVAL;
-    if (due__forked(q))
-        return DUE_EFORK;
-    return due__handle_read(job->place, number, &generation) ? 0 : DUE_EINVAL;
+    return until_ns <= latest_ns && due__clock_passed(&q->clock, until_ns);
 }
 
 /* The leased job becomes the caller's own (CLAIMED); *w gets its word from before.  DUE_ESTALE: it
  * is not the caller's any more, or time is up. */
 static inline int claim_once(struct due_queue *q, struct due__job *j, uint32_t number,
-                             uint32_t token, uint64_t *w)
+                             uint32_t token, int64_t latest_ns, uint64_t *w)
 {
     const struct due__lease *l = due__lease_at(q, number);
 
@@ -71,7 +66,7 @@ static inline int claim_once(struct due_queue *q, struct due__job *j, uint32_t n
             *w = due__load_acquire(&j->word); /* J1, R1 */
         }
         if (due__word_state(*w) != DUE__LEASED || due__load_relaxed(&l->token) != token || /* R1 */
-            due__clock_passed(&q->clock, due__load_relaxed(&j->deadline_ns)))              /* J1 */
+            lease_over(q, due__load_relaxed(&j->deadline_ns), latest_ns))                  /* J1 */
             return DUE_ESTALE;
     } while (!due__word_claim(&j->word, w, DUE__CLAIMED)); /* J1, R1 */
     due__count(q, number, DUE__F_LEASED, -1);
@@ -101,11 +96,11 @@ static int extended(struct due_queue *q, uint32_t number, uint64_t w)
 /* As claim_once() again and again; @j: that job. */
 static inline __attribute__((always_inline)) int claim_of(struct due_queue *q, struct due__job *j,
                                                           uint32_t number, uint64_t token,
-                                                          uint64_t *w)
+                                                          int64_t latest_ns, uint64_t *w)
 {
     int rc;
 
-    while ((rc = claim_once(q, j, number, due__token_of(token), w)) == DUE_ESTALE) {
+    while ((rc = claim_once(q, j, number, due__token_of(token), latest_ns, w)) == DUE_ESTALE) {
         rc = extended(q, number, *w);
         if (rc != 0)
             break;
@@ -116,13 +111,7 @@ static inline __attribute__((always_inline)) int claim_of(struct due_queue *q, s
 static __attribute__((noinline)) int claim(struct due_queue *q, uint32_t number, uint64_t token,
                                            uint64_t *w)
 {
-    return claim_of(q, due__job_at(&q->slab, number), number, token, w);
-}
-
-/* Has the call answered for the job, so that its copy is let go of? */
-static bool answers(int rc)
-{
-    return rc == 0 || rc == DUE_ESTALE || rc == DUE_EINDOUBT;
+    return claim_of(q, due__job_at(&q->slab, number), number, token, DUE_FOREVER, w);
 }
 
 /* What an ack is for the journal. */
@@ -137,7 +126,7 @@ static int ack_claimed(struct due_queue *q, uint32_t number)
     struct due__deadline by = { 0 };
     int rc = q->journal->change(q, number, ends_by(q, number), 0, &by);
 
-    if (!answers(rc))
+    if (!due__answers(rc))
         due__lease_resume(q, number);
     return rc;
 }
@@ -155,7 +144,7 @@ static __attribute__((noinline)) int ack_in_full(due_job *job, uint32_t number, 
 
     if (rc == 0)
         rc = ack_claimed(q, number);
-    if (answers(rc))
+    if (due__answers(rc))
         let_go(q, job, number);
     return rc;
 }
@@ -165,12 +154,12 @@ static int ack(due_job *job)
     struct due_queue *q = job->queue;
     uint32_t number;
     uint64_t w;
-    int rc = held(job, &number);
+    int rc = due__held(job, &number);
 
     if (rc != 0)
         return rc;
     struct due__job *j = due__job_at(&q->slab, number);
-    rc = claim_of(q, j, number, job->token, &w);
+    rc = claim_of(q, j, number, job->token, DUE_FOREVER, &w);
     if (rc == 0 && plain(q, j, w)) {
         due__ack_at_once(job, j, number);
         return 0;
@@ -225,7 +214,7 @@ static void ack_bulk(struct due_queue *q, struct acks *a, due_job *jobs, size_t 
     uint64_t w;
 
     for (size_t i = 0; i < n; i++) {
-        a->results[i] = held(&jobs[i], &a->number[i]);
+        a->results[i] = due__held(&jobs[i], &a->number[i]);
         if (a->results[i] != 0)
             continue;
         a->results[i] = claim(q, a->number[i], jobs[i].token, &w);
@@ -242,11 +231,60 @@ static void ack_bulk(struct due_queue *q, struct acks *a, due_job *jobs, size_t 
         if (a->results[i] != 0)
             continue;
         a->results[i] = a->sent[count++];
-        if (answers(a->results[i]))
+        if (due__answers(a->results[i]))
             let_go(q, &jobs[i], a->number[i]);
         else
             due__lease_resume(q, a->number[i]);
     }
+}
+
+/* One of several of a queue with short ways. */
+static inline __attribute__((always_inline)) int ack_beside(struct due_queue *q, due_job *job,
+                                                            int64_t latest_ns, struct due__acks *a)
+{
+    uint32_t number;
+    uint64_t w;
+    int rc = due__held(job, &number);
+
+    if (rc != 0)
+        return rc;
+    struct due__job *j = due__job_at(&q->slab, number);
+    rc = claim_of(q, j, number, job->token, latest_ns, &w);
+    if (rc != 0 || !plain(q, j, w))
+        return ack_in_full(job, number, rc);
+    due__acks_add(q, a, j, number);
+    due__job_clear(job);
+    return 0;
+}
+
+/* Jobs of a queue with short ways, DUE__ACKS_MOST at most: how many were acked. */
+static int ack_few(struct due_queue *q, due_job *jobs, size_t n, int *results)
+{
+    int64_t latest = due__clock_latest(&q->clock);
+    struct due__acks a;
+    int acked = 0;
+
+    a.n = a.n_last = 0;
+    for (size_t i = 0; i < n; i++) {
+        int rc = ack_beside(q, &jobs[i], latest, &a);
+
+        acked += rc == 0;
+        if (results != NULL)
+            results[i] = rc;
+    }
+    due__acks_end(q, &a);
+    return acked;
+}
+
+/* The same of any number. */
+static int ack_short(struct due_queue *q, due_job *jobs, size_t n, int *results)
+{
+    int acked = 0;
+
+    for (size_t at = 0; at < n; at += DUE__ACKS_MOST)
+        acked += ack_few(q, jobs + at, n - at < DUE__ACKS_MOST ? n - at : DUE__ACKS_MOST,
+                         results != NULL ? results + at : NULL);
+    return acked;
 }
 
 /* How many of the jobs, ACKS_AT_ONCE at most, are of the first one's queue. */
@@ -259,16 +297,18 @@ static size_t of_one_queue(const due_job *jobs, size_t n)
     return same;
 }
 
-/* Jobs of one queue, ACKS_AT_ONCE at most: how many were acked.  One by one where that is short for
- * plain jobs, or without memory for more. */
+/* Jobs of one queue, ACKS_AT_ONCE at most: how many were acked.  One by one if that is nobody's, or
+ * without memory for more. */
 static int ack_some(struct due_queue *q, due_job *jobs, size_t n, struct due__deadline *by,
                     int *results)
 {
-    bool bulk = n > 1 && q != NULL && !due__forked(q) && !q->short_ways;
-    bool inside = bulk && due__inside_stored(q);
-    struct acks *a = bulk ? due__alloc_raw(&q->alloc, sizeof *a) : NULL;
+    bool bulk = n > 1 && q != NULL && !due__forked(q);
     int acked = 0;
 
+    if (bulk && q->short_ways)
+        return ack_short(q, jobs, n, results);
+    bool inside = bulk && due__inside_stored(q);
+    struct acks *a = bulk ? due__alloc_raw(&q->alloc, sizeof *a) : NULL;
     if (a != NULL)
         ack_bulk(q, a, jobs, n, by);
     for (size_t i = 0; i < n; i++) {
@@ -320,7 +360,7 @@ static int bury(struct due_queue *q, uint32_t number, enum due_cause cause, cons
 
     due__add_relaxed(failures, failed); /* no edge: a counter; the job is ours */
     int rc = due__bury(q, number, deadline, cause, reason, &by);
-    if (answers(rc))
+    if (due__answers(rc))
         due__lease_answered(q);
     else
         due__add_relaxed(failures, 0 - failed); /* no edge: likewise */
@@ -337,7 +377,7 @@ static int fail(struct due_queue *q, uint32_t number, int64_t delay_ns)
     if (limit > 0 && due__load_relaxed(&l->attempts) >= limit) { /* R1 */
         int rc = bury(q, number, DUE_CAUSE_ATTEMPTS, NULL);
 
-        if (answers(rc)) /* who buries it does not know why */
+        if (due__answers(rc)) /* who buries it does not know why */
             due__nacked(q, number);
         return rc;
     }
@@ -352,7 +392,7 @@ static int end_revoked(struct due_queue *q, uint32_t number)
     struct due__deadline by = { 0 };
     int rc = q->journal->change(q, number, DUE__CANCEL, 0, &by);
 
-    if (answers(rc))
+    if (due__answers(rc))
         due__lease_answered(q);
     return rc;
 }
@@ -392,7 +432,7 @@ static int answer(due_job *job, enum due__purpose purpose, int64_t delay_ns, con
     struct due_queue *q = job->queue;
     uint32_t number;
     uint64_t w;
-    int rc = held(job, &number);
+    int rc = due__held(job, &number);
 
     if (rc != 0)
         return rc;
@@ -400,12 +440,12 @@ static int answer(due_job *job, enum due__purpose purpose, int64_t delay_ns, con
     if (rc == 0) {
         if (!gone(q, number, &rc))
             rc = answer_claimed(q, number, purpose, delay_ns, reason);
-        else if (purpose == DUE__GIVE_BACK && answers(rc))
+        else if (purpose == DUE__GIVE_BACK && due__answers(rc))
             due__nacked(q, number);
-        if (!answers(rc))
+        if (!due__answers(rc))
             due__lease_resume(q, number);
     }
-    if (answers(rc))
+    if (due__answers(rc))
         let_go(q, job, number);
     return rc;
 }
@@ -425,98 +465,13 @@ int due_bury(due_job *job, const char *reason)
     return answer(job, DUE__BURY, 0, reason);
 }
 
-/* ---- While it is out ---- */
-
-/* Under the lock: the leased job of this token, made MOVING; *w gets that word.  DUE_ESTALE. */
-static int hold_still(struct due_queue *q, uint32_t number, uint32_t token, int64_t now_ns,
-                      enum due__state as, uint64_t *w)
-{
-    struct due__job *j = due__job_at(&q->slab, number);
-    const struct due__lease *l = due__lease_at(q, number);
-
-    *w = due__load_acquire(&j->word); /* J1, R1 */
-    do {
-        if (due__word_state(*w) != DUE__LEASED || due__load_relaxed(&l->token) != token || /* R1 */
-            due__load_relaxed(&j->deadline_ns) <= now_ns)                                  /* J1 */
-            return DUE_ESTALE;
-    } while (!due__word_claim(&j->word, w, as)); /* J1 */
-    *w = due__word_as(*w, as);
-    return 0;
-}
-
-/* Of a shared queue: the lease is extended in the store first.  If @by polls nobody waits. */
-static int extend_shared(const due_job *job, uint32_t number, int64_t lease_ns,
-                         struct due__deadline *by)
-{
-    struct due_queue *q = job->queue;
-    struct due__tenure t;
-    uint64_t w;
-
-    due__enter(q, &t);
-    bool other = q->journal->extending(q, number); /* X1 of share.c */
-    q->journal->extend_mark(q, number, true);      /* X1: before the word */
-    int rc = hold_still(q, number, due__token_of(job->token), due__clock_now(&q->clock),
-                        DUE__CLAIMED, &w);
-    if (rc != 0)
-        q->journal->extend_mark(q, number, other);
-    due__tenure_end(q, &t);
-    if (rc != 0)
-        return rc;
-    due__count(q, number, DUE__F_LEASED, -1);
-    rc = q->journal->change(q, number, DUE__EXTEND, lease_ns, by);
-    if (!answers(rc))
-        q->journal->extend_undo(q, number);
-    return rc;
-}
-
-static int lease_extend(due_job *job, int64_t lease_ns, struct due__deadline *by)
-{
-    struct due_queue *q = job->queue;
-    struct due__tenure t;
-    uint32_t number;
-    uint64_t w;
-    int rc = lease_ns <= 0 ? DUE_EINVAL : held(job, &number);
-
-    if (rc != 0)
-        return rc;
-    if (job->pool != NULL)
-        ((const struct due__holder *)job->pool)->settle(job);
-    if (q->shared)
-        return extend_shared(job, number, lease_ns, by);
-    due__enter(q, &t);
-    int64_t now = due__clock_now(&q->clock);
-    rc = hold_still(q, number, due__token_of(job->token), now, DUE__MOVING, &w);
-    if (rc == 0)
-        due__replace(q, number, w, DUE__LEASED,
-                     due__time_add(now > due__due_ns(q) ? now : due__due_ns(q), lease_ns));
-    due__tenure_end(q, &t);
-    return rc == 0 ? due__state_of(q) : rc;
-}
-
-int due__lease_extend(due_job *job, int64_t lease_ns)
-{
-    struct due__deadline by = { .polls = true };
-
-    return lease_extend(job, lease_ns, &by);
-}
-
-/* A lease that goes on is as much a promise as one that begins: nobody else has the job. */
-int due_extend(due_job *job, int64_t lease_ns)
-{
-    struct due_queue *q = job->queue;
-    struct due__deadline by = { 0 };
-    int rc = lease_extend(job, lease_ns, &by);
-
-    return rc == 0 ? due__held_until(q, &by) : rc;
-}
-
 int due__lease_release(due_job *job)
 {
     struct due_queue *q = job->queue;
     struct due__tenure t;
     uint32_t number;
     uint64_t w;
-    int rc = held(job, &number);
+    int rc = due__held(job, &number);
 
     if (rc != 0)
         return rc;
@@ -532,30 +487,9 @@ int due__lease_release(due_job *job)
         due__lease_answered(q);
         due__keep_if_closed(q, number, due__word_generation(w));
     }
-    if (!answers(rc))
+    if (!due__answers(rc))
         due__lease_resume(q, number);
     else
         let_go(q, job, number);
     return rc;
-}
-
-bool due__lease_stopping(const due_job *job)
-{
-    struct due_queue *q = job->queue;
-    uint32_t number;
-
-    if (held(job, &number) != 0)
-        return true;
-    const struct due__job *j = due__job_at(&q->slab, number);
-    const struct due__lease *l = due__lease_at(q, number);
-    uint64_t w = due__load_acquire(&j->word); /* J1, R1 */
-    enum due__state state = due__word_state(w);
-
-    if (state == DUE__CLAIMED && q->shared && q->journal->extending(q, number)) /* X1 of share.c */
-        return due__load_relaxed(&l->revoked) == due__word_generation(w) ||     /* R3 */
-               due__load_relaxed(&j->deadline_ns) <= due__clock_now(&q->clock); /* J1 */
-    return (state != DUE__LEASED && state != DUE__MOVING) ||
-           due__load_relaxed(&l->token) != due__token_of(job->token) ||     /* R1 */
-           due__load_relaxed(&l->revoked) == due__word_generation(w) ||     /* R3 */
-           due__load_relaxed(&j->deadline_ns) <= due__clock_now(&q->clock); /* J1 */
 }

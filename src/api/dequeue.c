@@ -142,6 +142,8 @@ static __attribute__((noinline)) int one_shown(due_queue *q, struct due__topic *
 
     if (!due__take_one_shown(q, topic, &s))
         return MISSED;
+    if (lease_ns != 0 && due__lease_plain(q, &s, 1, lease_ns, 0, job))
+        return 0;
     if (lease_ns != 0 || !due__is_plain(q, due__slot_job(s)))
         return one_taken(q, wanted, job, lease_ns, timeout_ns, s, 0);
     due__job_fill_plain(q, due__slot_job(s), due__slot_deadline(s), due__clock_now(&q->clock), job);

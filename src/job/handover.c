@@ -63,40 +63,74 @@ void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n
     due__left(q, n);
 }
 
-/* Who waits for room or for the last job is told before the caller is done with his. */
-static __attribute__((noinline)) void acked_for_others(struct due_queue *q)
+/* Who waits for room or for the last job is told before the caller is done with his @n. */
+static __attribute__((noinline)) void acked_for_others(struct due_queue *q, size_t n)
 {
     if (q->capacity > 0)
-        due__capacity_give(q, 1);
-    due__left(q, 1);
+        due__capacity_give(q, n);
+    due__left(q, n);
     struct due__shard *it = due__shard_enter(&q->slab);
-    it->done++;
+    it->done += n;
     due__shard_leave(it);
 }
 
-void due__ack_at_once(due_job *job, struct due__job *j, uint32_t number)
+/* A job of the caller's own leaves.  True: nobody else holds it, and its place is to be given
+ * back. */
+static inline __attribute__((always_inline)) bool ack_begin(struct due_queue *q, struct due__job *j,
+                                                            uint32_t number)
 {
-    struct due_queue *q = job->queue;
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     bool last = true;
 
     if (w & DUE__HELD) {            /* the job's own life ends, and our hold of it: both at once */
         due__word_end(&j->word, w); /* J1 */
-        last = due__holders_leave(due__lease_at(q, number), 2);
+        last = due__holders_leave_both(due__lease_at(q, number));
     }
     if (last)
         due__job_release(&q->slab, j);
-    struct due__shard *it = due__shard_enter(&q->slab);
-    it->acked++; /* C2 of closing.c */
-    it->unleased++;
-    if (last)
-        due__place_done_of(q, it, j, number);
+    return last;
+}
+
+/* Within a shard, and out of it: @n jobs that have left are counted. */
+static inline __attribute__((always_inline)) void ack_end(struct due_queue *q,
+                                                          struct due__shard *it, size_t n)
+{
+    it->acked += n; /* C2 of closing.c */
+    it->unleased += n;
     bool more = q->capacity > 0 || (due__load_seq(&q->state) & DUE__DRAINING); /* C2 of closing.c */
-    it->done += !more; /* from here on the queue may be freed */
+    it->done += more ? 0 : n; /* from here on the queue may be freed */
     due__shard_leave(it);
     if (more)
-        acked_for_others(q);
+        acked_for_others(q, n);
+}
+
+void due__ack_at_once(due_job *job, struct due__job *j, uint32_t number)
+{
+    struct due_queue *q = job->queue;
+    bool last = ack_begin(q, j, number);
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    if (last)
+        due__place_done_of(q, it, j, number);
+    ack_end(q, it, 1);
     due__job_clear(job);
+}
+
+void due__acks_add(struct due_queue *q, struct due__acks *a, struct due__job *j, uint32_t number)
+{
+    if (ack_begin(q, j, number))
+        a->last[a->n_last++] = number;
+    a->n++;
+}
+
+void due__acks_end(struct due_queue *q, const struct due__acks *a)
+{
+    if (a->n == 0)
+        return;
+    struct due__shard *it = due__shard_enter(&q->slab);
+    for (size_t i = 0; i < a->n_last; i++)
+        due__place_done(q, it, a->last[i]);
+    ack_end(q, it, a->n);
 }
 
 /* A copy of a job that is done with. */

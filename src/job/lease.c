@@ -213,20 +213,30 @@ static inline int64_t lease_until(const struct due_queue *q, int64_t now_ns, int
     return until > due__due_ns(q) ? until : due__time_add(due__due_ns(q), 1);
 }
 
+/* Under the lock: the time from which a lease lasts.  *@now_ns, by which it is told how late a job
+ * is, may be less where the counter told it, or is not told yet (0). */
+static inline int64_t lease_from(struct due_queue *q, int64_t *now_ns)
+{
+    if (*now_ns == 0 && !q->counter.trusted)
+        *now_ns = due__clock_now(&q->clock);
+    else if (*now_ns == 0)
+        *now_ns = due__clock_about(&q->clock, &q->counter);
+    return q->counter.trusted ? due__time_add(*now_ns, DUE__COUNTER_LAG_NS) : *now_ns;
+}
+
 /* Under the lock.  @plain: jobs that have nothing beside their payload, when nobody is told. */
 static void begin_all(struct due_queue *q, const struct due__slot *slots, size_t n,
                       int64_t lease_ns, int64_t now_ns, bool plain, due_job *jobs)
 {
-    int64_t now = now_ns != 0 ? now_ns : due__clock_now(&q->clock);
-    int64_t until = lease_until(q, now, lease_ns);
+    int64_t until = lease_until(q, lease_from(q, &now_ns), lease_ns);
 
     for (size_t i = 0; i < n; i++) {
         struct due__job *j = due__job_at(&q->slab, due__slot_job(slots[i]));
 
         if (plain && leased_first(j))
-            begin_first(q, slots[i], j, now, until, &jobs[i]);
+            begin_first(q, slots[i], j, now_ns, until, &jobs[i]);
         else
-            begin_one(q, slots[i], now, until, &jobs[i]);
+            begin_one(q, slots[i], now_ns, until, &jobs[i]);
         DUE__PROBE3(reserve, q, due__slot_job(slots[i]), jobs[i].lateness_ns);
     }
 }
@@ -243,23 +253,13 @@ void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t
     leases_count(q, jobs, n);
 }
 
-int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
-                     int64_t now_ns, due_job *jobs)
-{
-    int rc = due__lease_records(q, slots, n);
-
-    if (rc == 0)
-        due__lease_start(q, slots, n, lease_ns, now_ns, jobs);
-    return rc;
-}
-
 bool due__lease_one_at_once(struct due_queue *q, struct due__slot s, struct due__job *j,
                             int64_t lease_ns, int64_t now_ns, due_job *job)
 {
     if (due__load_relaxed(&q->limits) || /* Y1 of retry.c */
         !due__is_plain_of(j) || !due__records_has(&q->leases, due__slot_job(s)))
         return false;
-    int64_t until = lease_until(q, now_ns, lease_ns);
+    int64_t until = lease_until(q, lease_from(q, &now_ns), lease_ns);
     if (leased_first(j))
         begin_first(q, s, j, now_ns, until, job);
     else
@@ -283,6 +283,30 @@ bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size
     begin_all(q, slots, n, lease_ns, now_ns, true, jobs);
     due__store_relaxed(&q->reserved, q->reserved + n); /* no edge: a figure, written under T */
     return true;
+}
+
+bool due__lease_plain(struct due_queue *q, const struct due__slot *slots, size_t n,
+                      int64_t lease_ns, int64_t now_ns, due_job *jobs)
+{
+    struct due__tenure t;
+
+    if (!q->short_ways)
+        return false;
+    due__enter(q, &t);
+    bool done = due__lease_at_once(q, slots, n, lease_ns, now_ns, jobs);
+    due__tenure_end(q, &t);
+    return done;
+}
+
+int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
+                     int64_t now_ns, due_job *jobs)
+{
+    if (due__lease_plain(q, slots, n, lease_ns, now_ns, jobs))
+        return 0;
+    int rc = due__lease_records(q, slots, n);
+    if (rc == 0)
+        due__lease_start(q, slots, n, lease_ns, now_ns, jobs);
+    return rc;
 }
 
 bool due__revoked(const struct due_queue *q, uint32_t number)

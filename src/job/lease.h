@@ -11,6 +11,9 @@ struct due__key_name; /* key_table.h */
  * @now_ns: the clock, if it was just read; else 0. */
 int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
                      int64_t now_ns, due_job *jobs);
+/* The same if nothing has to be asked, told or made for any of them.  False: nothing was done. */
+bool due__lease_plain(struct due_queue *q, const struct due__slot *slots, size_t n,
+                      int64_t lease_ns, int64_t now_ns, due_job *jobs);
 /* The same in two steps: what may want for memory, and what follows. */
 int due__lease_records(struct due_queue *q, const struct due__slot *slots, size_t n);
 void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t n,

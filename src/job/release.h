@@ -119,6 +119,16 @@ static inline bool due__holders_leave(struct due__lease *l, uint32_t n)
     return last;
 }
 
+/* The life of a job of the caller's own ends, and he lets go of it.  True: nobody else holds it.
+ * As nobody else can come to hold it, that is so for good if it is so now. */
+static inline bool due__holders_leave_both(struct due__lease *l)
+{
+    if (due__load_acquire(&l->holders) != 2) /* R2 of lease.c */
+        return due__holders_leave(l, 2);
+    due__store_relaxed(&l->holders, 0); /* R2: nobody looks any more */
+    return true;
+}
+
 /* As due__job_unhold(), of a job with a pass: that goes back first. */
 bool due__job_unhold_passed(struct due_queue *q, uint32_t number, uint64_t w);
 

@@ -30,9 +30,9 @@ static inline bool next_known(struct due_queue *q)
 /* Under the lock: the time to tell how late a job is, which may be by the counter.  What is due is
  * told by the clock alone, at *@due_ns: now, or when it was looked at last if that makes no
  * difference, because the next job is in the line, was due even then, or is not due for a while. */
-static inline int64_t look(struct due_queue *q, int64_t lease_ns, bool in_line, int64_t *due_ns)
+static inline int64_t look(struct due_queue *q, bool in_line, int64_t *due_ns)
 {
-    if (lease_ns == 0 && q->counter.trusted) {
+    if (q->counter.trusted) {
         int64_t now = due__clock_about(&q->clock, &q->counter);
         int64_t bound = due__timeline_bound(&q->timeline);
 
@@ -192,7 +192,7 @@ static inline __attribute__((always_inline)) enum due__next take_next(
     due__lock_acquire_untold(&q->lock);
     due__measure_begin(q);
     bool in_line = topic->line.count > 0 && !q->several;
-    *now_ns = look(q, lease_ns, in_line, &due_ns); /* I3: before the look at the inbox */
+    *now_ns = look(q, in_line, &due_ns); /* I3: before the look at the inbox */
     if (next_known(q)) {
         if (!q->several) {
             next = take_of_one(q, topic, due_ns, s, j);

@@ -73,14 +73,28 @@ int64_t due__clock_anchor(const struct due__clock *c, struct due__counter *count
 
 /* The kernel notes the time at each of its ticks, a few milliseconds apart; to read the note costs
  * a fifth of reading the clock.  It lies behind, by far less than a second. */
+static inline bool noted_now(const struct due__clock *c, int64_t *noted_ns)
+{
+    if (c->manual != NULL || c->id == CLOCK_BOOTTIME)
+        return false;
+    *noted_ns =
+        due__kernel_now(c->id == CLOCK_REALTIME ? CLOCK_REALTIME_COARSE : CLOCK_MONOTONIC_COARSE);
+    return true;
+}
+
+int64_t due__clock_latest(const struct due__clock *c)
+{
+    int64_t noted;
+
+    return noted_now(c, &noted) ? due__time_add(noted, NS_PER_S) : due__clock_now(c);
+}
+
 bool due__clock_passed(const struct due__clock *c, int64_t at_ns)
 {
-    if (c->manual == NULL && c->id != CLOCK_BOOTTIME) {
-        clockid_t noted = c->id == CLOCK_REALTIME ? CLOCK_REALTIME_COARSE : CLOCK_MONOTONIC_COARSE;
+    int64_t noted;
 
-        if (due__time_add(due__kernel_now(noted), NS_PER_S) < at_ns)
-            return false;
-    }
+    if (noted_now(c, &noted) && due__time_add(noted, NS_PER_S) < at_ns)
+        return false;
     return due__clock_now(c) >= at_ns;
 }
 

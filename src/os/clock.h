@@ -43,6 +43,8 @@ static inline int64_t due__clock_about(const struct due__clock *c, struct due__c
 
 /* Has it come to @at_ns?  Cheaper than reading the clock while that is more than a second ahead. */
 bool due__clock_passed(const struct due__clock *c, int64_t at_ns);
+/* A time that has not been passed yet, at most a second ahead: as cheap. */
+int64_t due__clock_latest(const struct due__clock *c);
 
 int64_t due__monotonic_now(void);
 

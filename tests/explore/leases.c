@@ -40,6 +40,23 @@ static void ack(void *arg)
     desk->ack = due_ack(&job);
 }
 
+static void ack_both(void *arg)
+{
+    due_job jobs[] = { desk->held, desk->taken };
+
+    (void)arg;
+    desk->ack = due_ack_batch(jobs, 2, NULL);
+}
+
+static void drain(void *arg)
+{
+    (void)arg;
+    desk->other = due_close(desk->q, DUE_CLOSE_DRAIN, DUE_FOREVER);
+    explore_check(desk->other == 0, "close: %d", desk->other);
+    if (due_free(desk->q) == 0) /* else a job is with its holder */
+        desk->q = NULL;
+}
+
 static void nack(void *arg)
 {
     due_job job = desk->held;
@@ -171,6 +188,8 @@ static void check_place(void)
 
 static void at_rest(void)
 {
+    if (desk->q == NULL)
+        return;
     explore_check(desk->q->lock.word == 0, "everybody rests, and the lock is held");
     explore_check(desk->q->dying == 0, "everybody rests, and a job is to be seen to");
 }
@@ -196,6 +215,20 @@ static void check_extend_or_other(void)
     explore_check((desk->extend == 0) == (desk->other != 0), "extend %d, and the other %d",
                   desk->extend, desk->other);
     check_place();
+}
+
+/* Whoever waits for the last job comes back, and each job was counted once as done with. */
+static void check_both(void)
+{
+    struct due_stats s;
+
+    explore_check(desk->ack == 2, "ack: %d", desk->ack);
+    if (desk->q == NULL)
+        return;
+    explore_check(due_stats_read(desk->q, &s) == 0, "stats");
+    explore_check(s.acked == 2 && s.leased == 0 && s.lent == 0, "%llu acked, %llu leased, %llu out",
+                  (unsigned long long)s.acked, (unsigned long long)s.leased,
+                  (unsigned long long)s.lent);
 }
 
 /* Nobody else has it: an ack is never late because of an extend. */
@@ -297,6 +330,18 @@ static void end_ack_setup(void)
     explore_thread("other", reserve_within, NULL);
 }
 
+/* The jobs that a close waits for are acked together. */
+static void drain_acked_setup(void)
+{
+    due_spec spec = { DUE_SPEC_INIT, .data = "cake", .len = 4 };
+
+    open_reserved(0, LONG);
+    explore_check(due_enqueue(desk->q, &spec, 0, NULL) == 0, "enqueue");
+    explore_check(take_leased(desk->q, &desk->taken, LONG, 0) == 0, "reserve");
+    explore_thread("holder", ack_both, NULL);
+    explore_thread("closer", drain, NULL);
+}
+
 static void end_extend_setup(void)
 {
     open_reserved(0, LEASE);
@@ -382,6 +427,8 @@ const struct explore_scenario explore_scenarios_leases[] = {
            check_ack_and_extend, (3, 1, 0, 0), (4, 1, 0, 0), 10),
     LEASES("lease_ack_nack", "two answers for one lease", ack_nack_setup, check_ack_or_nack,
            (3, 1, 0, 0), (4, 1, 0, 0), 10),
+    LEASES("drain_acked", "a drain, and an ack of all that it waits for", drain_acked_setup,
+           check_both, (2, 0, 0, 0), (2, 1, 0, 0), 10),
     LEASES("lease_cancel_reserve", "cancel, and who reserves and gives back", cancel_reserve_setup,
            check_cancel_or_reserve, (3, 0, 0, 0), (4, 1, 0, 0), 10),
     LEASES("lease_cancel_nack", "cancel of what is reserved, and its nack", cancel_nack_setup,

@@ -17,18 +17,28 @@ static void lie(struct due_queue *q)
                                         .rate = UINT64_C(1) << 40 };
 }
 
-/* Takes while the counter lies; a job may come only if the clock has come to its deadline. */
-static void expect_none_early(struct lab *lab)
+/* Takes, for good or on a lease, while the counter lies; a job may come only if the clock has come
+ * to its deadline. */
+static void expect_none_early_so(struct lab *lab, bool leased)
 {
     due_job job;
 
     lie(lab->q);
-    int rc = due_dequeue(lab->q, &job, 0);
+    int rc = leased ? due_reserve(lab->q, &job, 0) : due_dequeue(lab->q, &job, 0);
     if (rc == DUE_EAGAIN)
         return;
     cr_assert_eq(rc, 0);
     cr_expect_leq(job.deadline_ns, due_now(lab->q), "early");
-    due_job_done(&job);
+    if (leased)
+        cr_expect_eq(due_ack(&job), 0);
+    else
+        due_job_done(&job);
+}
+
+static void expect_none_early(struct lab *lab)
+{
+    expect_none_early_so(lab, false);
+    expect_none_early_so(lab, true);
 }
 
 Test(take_next, hands_out_nothing_early_though_the_counter_runs_ahead)
@@ -73,6 +83,59 @@ Test(take_next, tells_no_negative_lateness_though_the_counter_lags)
 }
 
 /* With several topics: whose turn it is, or of the one that is asked for, and no other. */
+/* When the lease of a job ends. */
+static int64_t lease_end(struct due_queue *q, const due_job *job)
+{
+    uint32_t number;
+    uint32_t generation;
+
+    cr_assert(due__handle_read(job->place, &number, &generation));
+    return due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns); /* J1 */
+}
+
+/* Reserves while the counter says what it may at worst. */
+static void expect_whole_lease(struct lab *lab, size_t n, const char *how)
+{
+    struct due_queue *q = lab->q;
+    due_take_options o = { DUE_TAKE_INIT, .lease_ns = q->lease_ns };
+    due_job jobs[2];
+    int64_t before = due_now(q);
+
+    q->counter = (struct due__counter){ .trusted = true,
+                                        .at = due__counter_read(),
+                                        .at_ns = before - DUE__COUNTER_LAG_NS,
+                                        .width = UINT64_MAX };
+    int rc = n == 1 ? due_reserve(q, jobs, 0) : due_take(q, &o, jobs, n, 0);
+    cr_assert_eq(rc, n == 1 ? 0 : (int)n, "%s: %d", how, rc);
+    for (size_t i = 0; i < n; i++) {
+        cr_expect_geq(lease_end(q, &jobs[i]), before + q->lease_ns, "%s: short", how);
+        cr_expect_geq(jobs[i].lateness_ns, 0, "%s", how);
+        cr_expect_eq(jobs[i].attempts, 1u);
+    }
+    cr_expect_eq(due_ack_batch(jobs, n, NULL), (int)n);
+}
+
+/* Whether it is taken from what is shown, or from the timeline; and at a place that had a lease
+ * before, or the first. */
+Test(take_next, begins_no_lease_that_is_shorter_than_it_was_asked_for)
+{
+    struct lab lab = lab_open(.kernel = true);
+
+    for (int round = 0; round < 3; round++) {
+        for (size_t n = 1; n <= 2; n++) {
+            for (size_t i = 0; i < n; i++)
+                lab_enqueue(&lab, "now", .delay_ns = 0);
+            expect_whole_lease(&lab, n, "shown");
+            for (size_t i = 0; i < n; i++)
+                lab_enqueue(&lab, "soon", .at_ns = due_now(lab.q) + DUE_US(20));
+            for (int64_t until = due_now(lab.q) + DUE_US(50); due_now(lab.q) < until;)
+                continue;
+            expect_whole_lease(&lab, n, "in the timeline");
+        }
+    }
+    lab_close(&lab);
+}
+
 Test(take_next, serves_several_topics_in_one_tenure)
 {
     struct lab lab = lab_open(.start_ns = 1);
