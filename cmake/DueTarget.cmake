@@ -36,10 +36,14 @@ function(due_shows target map)
     endif()
 endfunction()
 
-# due_checks(TARGET): for programs that check something; their asserts stay in every build.
+# due_checks(TARGET): for programs that check something; their asserts stay in every build.  There
+# are hundreds, so they are linked by the quickest linker that is there.
 function(due_checks target)
     due_target(${target})
     target_compile_options(${target} PRIVATE -UNDEBUG)
+    if(DUE_QUICK_LINKER)
+        target_link_options(${target} PRIVATE ${DUE_QUICK_LINKER})
+    endif()
 endfunction()
 
 # due_programs(OUT FILE...): those of the files that have a main().
