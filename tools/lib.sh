@@ -137,7 +137,7 @@ fuzz_targets()
 # fuzz_build: in build/fuzz, which must be configured.
 fuzz_build()
 {
-    cmake --build build/fuzz --target $(fuzz_targets)
+    nice cmake --build build/fuzz --target $(fuzz_targets)
 }
 
 # fuzz_run SECONDS: each target from its stored corpus on, all at once, and each for so many seconds
