@@ -2,13 +2,13 @@
  *
  * Other systems slept on.  The earlier job is put in at every step of the consumer's going to
  * sleep: the producer waits a random while after the consumer has begun its call.  Late is more
- * than four seconds, which is less than a heartbeat.
+ * than eight seconds, which is less than a heartbeat.
  */
 #include <stdio.h>
 
 #include "lab/crew.h"
 
-#define LATE_NS DUE_S(4)
+#define LATE_NS DUE_S(8)
 
 static void dawdle(uint64_t *seed)
 {
