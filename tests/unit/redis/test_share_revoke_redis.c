@@ -25,17 +25,19 @@ static void end(due_queue *q)
 }
 
 /* It has all that a job can have. */
-static due_id put(due_queue *q, int64_t delay_ns, bool plain)
+static due_spec spec_of(due_queue *q, bool plain)
 {
     static const unsigned char bytes[20000];
-    due_extra more = { DUE_EXTRA_INIT, .headers = "a=b", .headers_len = 3, .key = "k",
-                       .key_len = 1,   .group = "g",     .group_len = 1 };
-    due_spec spec = { DUE_SPEC_INIT,
-                      .data = bytes,
-                      .len = plain ? 5 : sizeof bytes,
-                      .delay_ns = delay_ns,
-                      .topic = due_topic(q, "hot"),
-                      .more = plain ? NULL : &more };
+    static const due_extra more = { DUE_EXTRA_INIT, .headers = "a=b", .headers_len = 3, .key = "k",
+                                    .key_len = 1,   .group = "g",     .group_len = 1 };
+
+    return (due_spec){ DUE_SPEC_INIT, .data = bytes, .len = plain ? 5 : sizeof bytes,
+                       .topic = due_topic(q, "hot"), .more = plain ? NULL : &more };
+}
+
+static due_id put(due_queue *q, bool plain)
+{
+    due_spec spec = spec_of(q, plain);
     due_id id;
 
     cr_assert_eq(due_enqueue(q, &spec, LONG, &id), 0);
@@ -51,6 +53,24 @@ static void expect_nothing_left(const char *what)
                      ":0\r\n", "%s", what);
 }
 
+/* A job that @one has, and @two has cancelled meanwhile.  With a short lease it is tried until the
+ * machine lets them do both before that ends. */
+static due_id marked(due_queue *one, due_queue *two, const due_spec *spec, int64_t lease_ns,
+                     due_job *job)
+{
+    for (;;) {
+        due_id id;
+
+        cr_assert_eq(due_enqueue(one, spec, LONG, &id), 0);
+        cr_assert_eq(take_leased(one, job, lease_ns, LONG), 0);
+        int rc = due_cancel(two, id, NULL);
+        cr_assert(rc == DUE_EBUSY || (rc == 0 && lease_ns == SHORT), "%s", due_error_name(rc));
+        if (rc == DUE_EBUSY)
+            return id;
+        due_job_done(job);
+    }
+}
+
 enum way { ACK, NACK, BURY, CLAIM, CANCEL, WAYS };
 
 static void one_way(due_queue *one, due_queue *two, enum way way, bool plain)
@@ -59,10 +79,9 @@ static void one_way(due_queue *one, due_queue *two, enum way way, bool plain)
     bool lapses = way == CLAIM || way == CANCEL;
     due_job job;
     due_job other;
+    due_spec spec = spec_of(one, plain);
 
-    due_id id = put(one, 0, plain);
-    cr_assert_eq(take_leased(one, &job, lapses ? SHORT : LONG, LONG), 0);
-    cr_assert_eq(due_cancel(two, id, NULL), DUE_EBUSY, "%s", names[way]);
+    due_id id = marked(one, two, &spec, lapses ? SHORT : LONG, &job);
     cr_expect_str_eq(ASK("HLEN", "due:{mail}:x"), ":1\r\n");
     if (lapses) {
         crew_sleep(SHORT + DUE_MS(20));
@@ -107,11 +126,8 @@ STORED_TEST(share_revoke_redis, its_key_is_free_though_no_job_has_a_group)
     due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3, .more = &more };
     due_job job;
     due_job other;
-    due_id id;
 
-    cr_assert_eq(due_enqueue(one, &spec, LONG, &id), 0);
-    cr_assert_eq(take_leased(one, &job, SHORT, LONG), 0);
-    cr_assert_eq(due_cancel(two, id, NULL), DUE_EBUSY);
+    marked(one, two, &spec, SHORT, &job);
     crew_sleep(SHORT + DUE_MS(20));
     cr_expect_eq(take_leased(two, &other, LONG, DUE_MS(50)), DUE_ETIMEDOUT);
     due_job_done(&job);
@@ -129,9 +145,9 @@ static void own_after(enum due_order order, bool plain)
     due_job jobs[2];
     due_job job;
 
-    due_id id = put(one, 0, plain);
+    due_id id = put(one, plain);
     cr_assert_eq(take_leased(one, &jobs[0], LONG, LONG), 0);
-    due_id other = put(one, 0, true);
+    due_id other = put(one, true);
     cr_assert_eq(take_leased(one, &jobs[1], LONG, LONG), 0);
     cr_assert_eq(due_cancel(two, id, NULL), DUE_EBUSY);
     for (int i = 0; i < 2; i++)
