@@ -105,14 +105,14 @@ Test(redis_batch, that_did_not_land_is_sent_again, .fini = stop, .timeout = 60)
 
 REDIS_TEST(redis_batch, that_landed_before_the_fence_fell_has_landed)
 {
-    due_store *store = opened((due_redis_options){ .lease_ns = DUE_MS(100) });
+    due_store *store = opened((due_redis_options){ .lease_ns = DUE_S(1) });
     due_change c = put(1, 1);
 
     redis_server_freeze(&server);
     cr_expect_eq(store->verbs->commit(store, &c, 1, 1, soon(DUE_MS(20))), DUE_EINDOUBT);
     due__link_down(inside(store)->link);
     redis_server_thaw(&server);
-    nap(DUE_MS(150));
+    nap(DUE_MS(1100));
     due_store *other = opened((due_redis_options){ 0 });
     cr_expect_eq(info.jobs, 1u);
     cr_expect_eq(commit_one(store, c, 1), 0);

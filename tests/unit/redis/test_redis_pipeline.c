@@ -76,7 +76,7 @@ REDIS_TEST(redis_pipeline, only_the_next_batch_is_sent_and_only_if_it_was_prepar
 
 REDIS_TEST(redis_pipeline, a_prepared_batch_does_nothing_once_the_fence_was_written)
 {
-    due_store *store = opened((due_redis_options){ .lease_ns = DUE_MS(100) });
+    due_store *store = opened((due_redis_options){ .lease_ns = DUE_S(1) });
     due_change one = put(1, 1);
     due_change two = put(2, 2);
     int64_t held = 0;
@@ -86,7 +86,7 @@ REDIS_TEST(redis_pipeline, a_prepared_batch_does_nothing_once_the_fence_was_writ
     cr_assert_eq(send(store, 1), 0);
     cr_expect_eq(prepare_one(store, &two, 2), 0);
     cr_expect_eq(commit_one(store, one, 1), 0);
-    nap(DUE_MS(150));
+    nap(DUE_MS(1100));
     inside(store)->held_ns = due__boot_ns() + DUE_S(60); /* it thinks that it is alone */
     struct due_store_info own = info;
     due_store *other = opened((due_redis_options){ 0 });
