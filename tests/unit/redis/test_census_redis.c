@@ -117,7 +117,7 @@ STORED_TEST(census_redis, lists_processes_and_who_waits)
 
 STORED_TEST(census_redis, waits_no_longer_than_it_may_for_a_server_that_is_away)
 {
-    due_queue *q = share(DUE_MS(200));
+    due_queue *q = share(DUE_S(1));
     struct due_queue_census c = { .delayed = 7 };
     due_process p = { .pid = 7 };
     uint64_t cursor = 0;

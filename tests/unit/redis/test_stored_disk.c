@@ -95,7 +95,7 @@ static void check_full_disk(const struct way *way)
     due_job job;
 
     serve_this_way(way);
-    struct lab lab = OPEN(.with.store_timeout_ns = DUE_MS(200));
+    struct lab lab = OPEN(.with.store_timeout_ns = DUE_S(1));
     lab_enqueue(&lab, "done", .delay_ns = 0);
     lab_enqueue(&lab, "held", .delay_ns = 0);
     lab_enqueue(&lab, "later", .delay_ns = DUE_S(3600));

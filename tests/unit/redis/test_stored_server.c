@@ -94,7 +94,7 @@ STORED_TEST(stored_server, an_owner_that_lives_is_named)
     due_redis_options hour = { .lease_ns = DUE_S(3600) };
     struct lab lab =
         open_with((struct lab_options){ .kernel = true, .with.clock = DUE_CLOCK_REALTIME }, hour);
-    due_options o = { DUE_OPTIONS_INIT, .open_timeout_ns = DUE_MS(50) };
+    due_options o = { DUE_OPTIONS_INIT, .open_timeout_ns = DUE_S(1) };
     char host[256] = "";
     char pid[64];
     due_error error;
@@ -178,7 +178,7 @@ STORED_TEST(stored_server, keys_of_an_older_copy_are_kept_only_as_the_owner_know
 
 DURABLE_TEST(stored_server, reserve_goes_on_while_the_server_is_away_and_dequeue_waits)
 {
-    struct lab lab = OPEN(.with.store_timeout_ns = DUE_MS(100));
+    struct lab lab = OPEN(.with.store_timeout_ns = DUE_S(1));
     due_job job;
     due_job other;
 
@@ -278,7 +278,7 @@ static int try_url(const char *format, const char *password)
 {
     char url[512];
     due_error error = { "", "" };
-    due_options o = { DUE_OPTIONS_INIT, .on_log = show_log, .open_timeout_ns = DUE_MS(200) };
+    due_options o = { DUE_OPTIONS_INIT, .on_log = show_log, .open_timeout_ns = DUE_S(1) };
     due_queue *q;
 
     snprintf(url, sizeof url, format, password, server.socket);
