@@ -9,7 +9,7 @@
 #define DEADLINE_JOBS  600 /* more than is sent together */
 #define DEADLINE_SHORT DUE_MS(3)
 #define DEADLINE_LONG  DUE_MS(50)
-#define DEADLINE_BOUND DUE_MS(1500) /* this machine may be busy */
+#define DEADLINE_BOUND DUE_S(4) /* this machine may be busy */
 
 struct deadline_stand {
     due_queue *q;
