@@ -129,6 +129,7 @@ Test(stored_commit, a_take_that_is_not_put_in_again_for_a_close_is_shown_and_tol
 
         lab_turn_to(&s.lab, 1);
         take_for_nobody(&s, limiters, landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT);
+        memory_store_until(s.store, MEMORY_COMMIT, 4); /* it was tried */
         int rc = due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_MS(50));
         cr_expect(rc == 0 || rc == DUE_ETIMEDOUT, "%s", due_error_name(rc));
         cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(30)), 0);
