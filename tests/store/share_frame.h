@@ -11,8 +11,8 @@
 #include "store/suite_frame.h"
 
 #define SHARE_LONG_NS  DUE_S(600)  /* a lease that does not end */
-#define SHARE_SHORT_NS DUE_MS(40)  /* one that does, when time passes by */
-#define SHARE_PASS_NS  DUE_MS(60)  /* this */
+#define SHARE_SHORT_NS DUE_MS(400) /* one that does, when time passes by */
+#define SHARE_PASS_NS  DUE_MS(420) /* this */
 #define SHARE_LATER_NS DUE_S(3600) /* a deadline that does not come */
 
 /* A job that was shown by a claim. */
