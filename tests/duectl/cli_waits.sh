@@ -137,13 +137,13 @@ ends HUP:129 behind_an_owner
 # It is looked for again when its lease was to end, and named no second time.
 behind_one_that_stays()
 {
-    redis pexpire 'due:{q}:owner' 1000 >/dev/null
+    redis pexpire 'due:{q}:owner' 3000 >/dev/null
     begin run run --standby --store "$url" --queue q
     begin work work --standby --store "$url" --queue q --exec true
     says run 'waits for its owner'
     says work 'waits for its owner'
     redis pexpire 'due:{q}:owner' 10000 >/dev/null
-    sleep 1.2
+    sleep 3.2
     said_once run 'waits for its owner'
     said_once work 'waits for its owner'
 }

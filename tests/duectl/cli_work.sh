@@ -137,7 +137,7 @@ put c <<'END_OF_JOBS'
 1s first
 1500ms second
 END_OF_JOBS
-start work --store "$url" --queue c --exec 'read -r t; echo "$t"; sleep 1; echo "end of $t"'
+start work --store "$url" --queue c --exec 'read -r t; echo "$t"; sleep 2; echo "end of $t"'
 line first
 kill -TERM "$pid"
 line 'end of first'
