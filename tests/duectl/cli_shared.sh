@@ -236,7 +236,7 @@ fits out processes 0
 "$duectl" work --exec cat --store own.db >none 2>&1 &
 pid=$!
 pids=$pid
-soon '"pid"' ps --json own.db
+soon '"pid":[1-9]' ps --json own.db # it has the file before it says who it is
 fits out processes 1
 has out "\"host\":\"$(hostname)\",\"pid\":$pid}"
 run 0 ps own.db
