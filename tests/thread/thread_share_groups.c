@@ -12,9 +12,19 @@
 #include "lab/memory_store.h"
 #include "lab/take.h"
 
+#if defined(__SANITIZE_THREAD__)
+#define JOBS 800u
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define JOBS 800u
+#endif
+#endif
+#ifndef JOBS
+#define JOBS 2400u
+#endif
+
 #define QUEUES 4
-#define TAKERS 2 /* of each queue */
-#define JOBS   2400u
+#define TAKERS 2  /* of each queue */
 #define GROUPS 7u /* and some jobs have none */
 #define LEASE  DUE_MS(400)
 #define STALL  DUE_S(30) /* while nothing ends */
