@@ -34,6 +34,8 @@ static struct bench bench_open(int mode)
 
     do { /* a busy machine may not get to it in that time */
         rc = due_enqueue(b.shop.lab.q, &tea, 0, NULL);
+        if (rc == DUE_EINDOUBT && due_flush(b.shop.lab.q, DUE_S(30)) == 0)
+            rc = lab_stats(&b.shop.lab).waiting > 0 ? 0 : DUE_ETIMEDOUT;
     } while (rc == DUE_ETIMEDOUT);
     cr_assert_eq(rc, 0, "%s", due_error_name(rc));
     b.desk = desk_open_with(&b.shop.lab, 1, .lease_ns = LEASE);
