@@ -36,6 +36,6 @@ static inline due_store *opened_by_proxy(due_redis_options o)
 }
 
 #define REDIS_PROXY_TEST(name, promise) \
-    Test(name, promise, .init = serve_by_proxy, .fini = stop_both, .timeout = 60)
+    Test(name, promise, .init = serve_by_proxy, .fini = stop_both, .timeout = 200)
 
 #endif

@@ -252,6 +252,6 @@ static inline void nap(int64_t ns)
 }
 
 #define REDIS_TEST(name, promise) \
-    Test(name, promise, .init = serve_plainly, .fini = stop, .timeout = 60)
+    Test(name, promise, .init = serve_plainly, .fini = stop, .timeout = 200)
 
 #endif

@@ -143,6 +143,6 @@ static inline due_change of_held(const struct sharer *s, size_t at, enum due_cha
 }
 
 #define SHARE_TEST(name, promise) \
-    Test(name, promise, .init = serve_plainly, .fini = stop, .timeout = 60)
+    Test(name, promise, .init = serve_plainly, .fini = stop, .timeout = 200)
 
 #endif

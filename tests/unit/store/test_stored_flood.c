@@ -55,7 +55,7 @@ static void flood_in(struct flood *flood, struct shop *s)
         crew_sleep(DUE_MS(1));
 }
 
-Test(stored_flood, jobs_that_the_store_lost_are_put_again, .timeout = 60)
+Test(stored_flood, jobs_that_the_store_lost_are_put_again, .timeout = 200)
 {
     struct shop s = shop_flooded();
     due_id ids[JOBS];
@@ -69,7 +69,7 @@ Test(stored_flood, jobs_that_the_store_lost_are_put_again, .timeout = 60)
     shop_close(&s);
 }
 
-Test(stored_flood, keys_that_the_store_lost_are_kept_again, .timeout = 60)
+Test(stored_flood, keys_that_the_store_lost_are_kept_again, .timeout = 200)
 {
     struct shop s = shop_flooded();
     struct flood flood = { .keyed = false };
@@ -85,7 +85,7 @@ Test(stored_flood, keys_that_the_store_lost_are_kept_again, .timeout = 60)
 
 /* No batch names one of them twice, though those of a shard are looked at anew when it grows, as it
  * does now. */
-Test(stored_flood, keys_that_the_store_lost_are_told_once_while_others_come, .timeout = 60)
+Test(stored_flood, keys_that_the_store_lost_are_told_once_while_others_come, .timeout = 200)
 {
     for (int round = 0; round < 120; round++) {
         struct shop s = shop_flooded();
@@ -102,7 +102,7 @@ Test(stored_flood, keys_that_the_store_lost_are_told_once_while_others_come, .ti
 }
 
 /* What was cleared comes back as the store loses that, and lies behind all that is put. */
-Test(stored_flood, jobs_that_a_loss_brought_back_are_dropped, .timeout = 60)
+Test(stored_flood, jobs_that_a_loss_brought_back_are_dropped, .timeout = 200)
 {
     struct shop s = shop_flooded();
     due_id ids[JOBS];
@@ -121,7 +121,7 @@ Test(stored_flood, jobs_that_a_loss_brought_back_are_dropped, .timeout = 60)
     shop_close(&s);
 }
 
-Test(stored_flood, keys_that_are_over_are_forgotten, .timeout = 60)
+Test(stored_flood, keys_that_are_over_are_forgotten, .timeout = 200)
 {
     struct shop s = shop_flooded();
     struct flood flood = { .keyed = false };
