@@ -77,7 +77,7 @@ static void expect_heard(struct bench *b, int answer)
     cr_expect_eq(b->desk.state->job.attempts, 2u);
     cr_expect_eq(b->desk.state->job.failures, 1u);
     desk_let_go(&b->desk, due_answer_ack());
-    WAIT_UNTIL(desk_stats(&b->desk).acked == 1);
+    WAIT_UNTIL(lab_stats(&b->shop.lab).acked == 1 && desk_stats(&b->desk).handled == 2);
     cr_expect_eq(memory_disk_jobs(b->shop.disk), 0u);
 }
 
@@ -92,7 +92,7 @@ static void expect_again(struct bench *b, int answer)
     cr_expect_eq(b->desk.state->job.failures, 1u, "%s", names[answer]);
     cr_expect_eq(lab_stats(&b->shop.lab).lapsed, 1u, "%s", names[answer]);
     desk_let_go(&b->desk, due_answer_ack());
-    WAIT_UNTIL(desk_stats(&b->desk).acked == 1);
+    WAIT_UNTIL(lab_stats(&b->shop.lab).acked == 1 && desk_stats(&b->desk).handled == 2);
     cr_expect_eq(lab_stats(&b->shop.lab).lent, 0u, "%s", names[answer]);
     cr_expect_eq(memory_disk_jobs(b->shop.disk), 0u, "%s", names[answer]);
     cr_expect_eq(desk_stats(&b->desk).unanswered, 1u, "%s", names[answer]);
