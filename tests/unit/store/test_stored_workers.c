@@ -285,6 +285,41 @@ Test(stored_workers, an_answer_in_which_the_program_dies_has_landed_or_the_job_c
         }
 }
 
+static atomic_uint ends; /* of workers, as they are told */
+
+static void hear_ends(void *ctx, enum due_log_level level, const char *text)
+{
+    (void)ctx;
+    if (level == DUE_LOG_ERROR && strstr(text, "a worker ends: another process owns") != NULL)
+        atomic_fetch_add(&ends, 1);
+}
+
+static void let_go(void *ctx, const due_job *job)
+{
+    (void)ctx;
+    (void)job;
+}
+
+/* Each of its workers, once. */
+Test(stored_workers, whose_queue_is_somebody_elses_end_and_say_so, .timeout = 60)
+{
+    for (int mode = DUE_PROXIES_ADAPTIVE; mode <= DUE_PROXIES_ALWAYS; mode++) {
+        struct shop s = shop_make(.with.on_log = hear_ends, .with.on_discard = let_go,
+                                  .with.proxies = (enum due_proxies)mode);
+        due_spec spec = { DUE_SPEC_INIT };
+
+        atomic_store(&ends, 0);
+        struct desk desk = desk_open(&s.lab, 2);
+        WAIT_UNTIL(desk_stats(&desk).idle == 2);
+        memory_disk_fence(s.disk);
+        cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_EFENCED);
+        WAIT_UNTIL(desk_stats(&desk).threads == 0);
+        cr_expect_eq(atomic_load(&ends), 2u);
+        desk_close(&desk);
+        shop_close(&s);
+    }
+}
+
 /* ---- Many, and a store that fails at random ---- */
 
 enum { JOBS = 400 };

@@ -293,6 +293,31 @@ Test(workers, a_handler_may_extend_its_own_lease_on_any_clock, .timeout = 60)
     lab_close(&lab);
 }
 
+/* There a lease that was only promised becomes a real one when it is extended, or it had no end. */
+Test(workers, a_handler_that_overruns_loses_its_job_on_a_kernel_clock_too, .timeout = 60)
+{
+    struct lab lab = lab_open(.kernel = true);
+    struct desk desk =
+        desk_open_with(&lab, 1, .lease_ns = DUE_MS(100), .extend_max_ns = DUE_MS(300));
+    due_job again;
+
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    desk_until_begun(&desk);
+    cr_assert_eq(take_leased(lab.q, &again, DUE_S(60), DUE_S(40)), 0);
+    cr_expect_eq(again.attempts, 2u);
+    cr_expect_eq(again.failures, 1u);
+    cr_expect_eq(due_job_stopping(desk.state->at), 1);
+    cr_expect_eq(due_job_stopping(&again), 0);
+    desk_let_go(&desk, due_answer_ack());
+    WAIT_UNTIL(desk_stats(&desk).handled == 1);
+    cr_expect_eq(desk_stats(&desk).lost, 1u);
+    cr_expect_eq(lab_stats(&lab).acked, 0u);
+    cr_expect_eq(lab_stats(&lab).leased, 1u, "the late answer took the job from who has it");
+    cr_expect_eq(due_ack(&again), 0);
+    desk_close(&desk);
+    lab_close(&lab);
+}
+
 /* Where jobs are counted by topic, a lease is a real one from its beginning. */
 Test(workers, what_a_pool_does_is_counted_by_topic, .timeout = 60)
 {

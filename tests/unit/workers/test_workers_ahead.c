@@ -31,9 +31,11 @@ static void ahead_handle(void *ctx, const due_job *job, due_answer *answer)
     *answer = due_answer_ack();
 }
 
-static void ahead_open(struct ahead *a)
+/* A lease so long that it calls nobody: what goes back does so for want of patience. */
+static void ahead_open(struct ahead *a, size_t in_flight_max)
 {
-    due_workers_options options = { DUE_WORKERS_INIT };
+    due_workers_options options = { DUE_WORKERS_INIT, .lease_ns = DUE_S(3600),
+                                    .in_flight_max = in_flight_max };
 
     *a = (struct ahead){ .lab = lab_open(.kernel = true) };
     sem_init(&a->go, 0, 0);
@@ -68,19 +70,24 @@ static void ahead_close(struct ahead *a)
     lab_close(&a->lab);
 }
 
-Test(workers_ahead, what_stands_behind_a_slow_handler_goes_back_after_a_while, .timeout = 30)
+/* However few they are. */
+Test(workers_ahead, what_stands_behind_a_slow_handler_goes_back_after_a_while, .timeout = 60)
 {
-    struct due_workers_stats s = { 0 };
-    struct ahead a;
+    static const size_t in_flight_max[] = { 0, 3, 2 };
 
-    ahead_open(&a);
-    while (s.given_back == 0) {
-        crew_sleep(DUE_MS(1));
-        cr_assert_eq(due_workers_stats_read(a.pool, &s), 0);
+    for (int i = 0; i < 3; i++) {
+        struct due_workers_stats s = { 0 };
+        struct ahead a;
+
+        ahead_open(&a, in_flight_max[i]);
+        while (s.given_back == 0) {
+            crew_sleep(DUE_MS(1));
+            cr_assert_eq(due_workers_stats_read(a.pool, &s), 0);
+        }
+        cr_expect_eq(s.ahead, 0u);
+        ahead_take_the_rest(&a);
+        ahead_close(&a);
     }
-    cr_expect_eq(s.ahead, 0u);
-    ahead_take_the_rest(&a);
-    ahead_close(&a);
 }
 
 Test(workers_ahead, what_was_not_begun_goes_back_as_soon_as_the_pool_is_to_stop, .timeout = 30)
@@ -88,10 +95,83 @@ Test(workers_ahead, what_was_not_begun_goes_back_as_soon_as_the_pool_is_to_stop,
     struct due_workers_stats s;
     struct ahead a;
 
-    ahead_open(&a);
+    ahead_open(&a, 0);
     cr_expect_eq(due_workers_stop(a.pool, 0), DUE_EAGAIN);
     cr_assert_eq(due_workers_stats_read(a.pool, &s), 0);
     cr_expect_eq(s.ahead, 0u);
     ahead_take_the_rest(&a);
     ahead_close(&a);
+}
+
+/* ---- How many ---- */
+
+/* As a handler sees it: nothing is fetched meanwhile, and what stands elsewhere only goes. */
+struct bound {
+    due_workers *pool;
+    size_t most;
+    bool other; /* the first handler stays in its job, and another worker goes on */
+    atomic_bool open;
+    atomic_uint handled;
+    atomic_bool stays;
+    atomic_uint over;    /* more than may be */
+    atomic_bool reached; /* as many as may be, of one worker */
+    sem_t go;
+};
+
+static void bound_handle(void *ctx, const due_job *job, due_answer *answer)
+{
+    struct bound *b = ctx;
+    struct due_workers_stats s;
+
+    (void)job;
+    atomic_fetch_add(&b->handled, 1);
+    while (!atomic_load(&b->open))
+        sched_yield();
+    *answer = due_answer_ack();
+    if (b->other && !atomic_exchange(&b->stays, true)) {
+        while (sem_wait(&b->go) != 0)
+            continue;
+        return;
+    }
+    if (due_workers_stats_read(b->pool, &s) != 0 || s.running + s.ahead > b->most)
+        atomic_fetch_add(&b->over, 1);
+    if (s.running + s.ahead == b->most / (1 + b->other) + b->other)
+        atomic_store(&b->reached, true);
+}
+
+/* Until it has fetched as many as it may; unless @all, which a slow machine may never do, or a
+ * while. */
+static void expect_at_most(size_t threads, size_t in_flight_max, size_t most, bool all)
+{
+    struct bound b = { .most = most, .other = threads > 1 };
+    due_workers_options o = { DUE_WORKERS_INIT, .lease_ns = DUE_S(3600),
+                              .in_flight_max = in_flight_max };
+    struct lab lab = lab_open(.kernel = true);
+    unsigned put = 0;
+
+    sem_init(&b.go, 0, 0);
+    cr_assert_eq(due_workers_start(&b.pool, lab.q, NULL, 0, threads, bound_handle, &b, &o), 0);
+    atomic_store(&b.open, true);
+    while (!(atomic_load(&b.reached) || (!all && atomic_load(&b.handled) > 20000))) {
+        for (; put < atomic_load(&b.handled) + JOBS; put++)
+            lab_enqueue(&lab, "job", .delay_ns = 0);
+        sched_yield();
+    }
+    sem_post(&b.go);
+    cr_expect_eq(atomic_load(&b.over), 0u, "more than %zu of %zu threads", most, threads);
+    cr_expect_eq(due_workers_stop(b.pool, DUE_FOREVER), 0);
+    cr_expect_eq(due_workers_free(b.pool), 0);
+    sem_destroy(&b.go);
+    lab_close(&lab);
+}
+
+Test(workers_ahead, no_more_are_in_flight_than_may_be, .timeout = 100)
+{
+    for (size_t most = 1; most <= 5; most++)
+        expect_at_most(1, most, most, true);
+    expect_at_most(2, 2, 2, true);
+    expect_at_most(2, 4, 4, true);
+    expect_at_most(2, 5, 5, true);
+    expect_at_most(1, 0, 32, false);
+    expect_at_most(1, 100, 100, false);
 }

@@ -101,6 +101,30 @@ LAB_TEST(workers_stop, whoever_has_waited_leaves_nothing_behind_that_calls_the_n
     }
 }
 
+/* What waits for it is the queue's: once there it is used again.  How many are there at a time is
+ * chance, but not as many as there were pools. */
+LAB_TEST(workers_stop, as_often_as_it_is_asked_for_takes_no_more_memory)
+{
+    enum { FIRST = 5, POOLS = 40 };
+    struct lab lab = lab_open();
+    size_t live = 0;
+
+    for (int i = 0; i < POOLS; i++) {
+        struct desk desk = desk_open(&lab, 2);
+
+        lab_enqueue(&lab, "tea", .delay_ns = 0);
+        desk_until_begun(&desk);
+        for (int asked = 0; asked < 3; asked++)
+            cr_expect_eq(due_workers_stop(desk.pool, 0), DUE_EAGAIN);
+        desk_let_go(&desk, due_answer_ack());
+        desk_close(&desk);
+        if (i < FIRST)
+            live = atomic_load(&lab.state->memory.live);
+    }
+    cr_expect_lt(atomic_load(&lab.state->memory.live), live + POOLS - FIRST);
+    lab_close(&lab);
+}
+
 static int stop_for_a_lease(void *pool)
 {
     return due_workers_stop(pool, LEASE / 4);
