@@ -101,6 +101,22 @@ Test(stored_bulk, cancelling_many_jobs_is_a_few_batches, .timeout = 60)
     shop_close(&s);
 }
 
+/* They are in the store still, so nobody may say that they are not there. */
+Test(stored_bulk, what_a_closed_queue_has_left_in_the_store_is_not_said_to_be_gone, .timeout = 60)
+{
+    int results[3] = { 0 };
+    struct shop s;
+
+    shop_open(&s, DUE_CONFIRM_SYNC);
+    cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(30)), 0);
+    cr_expect_eq(due_cancel(s.lab.q, s.id[0], NULL), DUE_ECLOSED);
+    cr_expect_eq(due_cancel_batch(s.lab.q, s.id, 3, results), 0);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(results[i], DUE_ECLOSED, "%d: %s", i, due_error_name(results[i]));
+    cr_expect_eq(memory_disk_jobs(s.disk), JOBS);
+    shop_close(&s);
+}
+
 Test(stored_bulk, what_the_store_does_not_take_waits_as_before, .timeout = 60)
 {
     for (int away = 0; away < 2; away++) {

@@ -175,3 +175,59 @@ Test(workers_ahead, no_more_are_in_flight_than_may_be, .timeout = 100)
     expect_at_most(1, 0, 32, false);
     expect_at_most(1, 100, 100, false);
 }
+
+/* ---- Who is slow ---- */
+
+struct slow {
+    due_workers *pool;
+    int64_t takes_ns; /* a handler, or longer */
+    atomic_bool open;
+    atomic_uint handled;
+    atomic_uint ahead; /* handlers that had jobs ahead of them */
+};
+
+static void slow_handle(void *ctx, const due_job *job, due_answer *answer)
+{
+    int64_t end = crew_now_ns() + ((struct slow *)ctx)->takes_ns;
+    struct slow *b = ctx;
+    struct due_workers_stats s;
+
+    (void)job;
+    while (!atomic_load(&b->open) || crew_now_ns() < end)
+        sched_yield();
+    if (due_workers_stats_read(b->pool, &s) != 0 || s.ahead > 0)
+        atomic_fetch_add(&b->ahead, 1);
+    atomic_fetch_add(&b->handled, 1);
+    *answer = due_answer_ack();
+}
+
+/* With as many jobs at hand as a worker may fetch: how many handlers had some ahead. */
+static unsigned slow_run(bool kernel, int64_t lease_ns, int64_t takes_ns)
+{
+    due_workers_options o = { DUE_WORKERS_INIT, .lease_ns = lease_ns };
+    struct lab lab = lab_open(.kernel = kernel);
+    struct slow b = { .takes_ns = takes_ns };
+
+    for (unsigned i = 0; i < JOBS; i++)
+        lab_enqueue(&lab, "job", .delay_ns = 0);
+    cr_assert_eq(due_workers_start(&b.pool, lab.q, NULL, 0, 1, slow_handle, &b, &o), 0);
+    atomic_store(&b.open, true);
+    WAIT_UNTIL(atomic_load(&b.handled) >= JOBS / 2);
+    cr_expect_eq(due_workers_stop(b.pool, DUE_FOREVER), 0);
+    cr_expect_eq(due_workers_free(b.pool), 0);
+    lab_close(&lab);
+    return atomic_load(&b.ahead);
+}
+
+/* Of what is not done in a millisecond, or in an eighth of a lease, two are not fetched at once. */
+Test(workers_ahead, a_worker_whose_handlers_are_slow_fetches_one_job_at_a_time, .timeout = 60)
+{
+    cr_expect_eq(slow_run(true, DUE_S(3600), DUE_US(600)), 0u);
+    cr_expect_eq(slow_run(true, DUE_MS(4), DUE_US(300)), 0u);
+}
+
+/* Nobody can tell how fast they are. */
+Test(workers_ahead, on_a_clock_turned_by_hand_one_job_is_fetched_at_a_time, .timeout = 60)
+{
+    cr_expect_eq(slow_run(false, 0, 0), 0u);
+}
