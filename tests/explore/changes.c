@@ -124,6 +124,20 @@ static void check_ended(void)
                   (unsigned long long)(s.acked + s.cancelled + s.dequeued));
 }
 
+/* A job whose time is over, which a taker found while it was cancelled: it is gone, also if it was
+ * about to be among the dead. */
+static void check_off(void)
+{
+    struct due_stats s;
+
+    explore_check(shelf->took[0] == DUE_EAGAIN, "take: %d", shelf->took[0]);
+    explore_check(shelf->cancel == 0 || shelf->cancel == DUE_EBUSY, "cancel: %d", shelf->cancel);
+    explore_check(due_kick(shelf->q, shelf->id) == DUE_ENOENT, "it comes again");
+    explore_check(due_stats_read(shelf->q, &s) == 0, "stats");
+    explore_check(s.waiting + s.leased + s.lent + s.dead == 0, "it is somewhere still");
+    explore_check(s.cancelled == 1, "cancelled %llu times", (unsigned long long)s.cancelled);
+}
+
 /* A draining close and the end of a round: one more at most, and the close comes to its end. */
 static void check_drained(void)
 {
@@ -301,6 +315,26 @@ static void take_cancel_setup(void)
     explore_thread("canceller", cancel, NULL);
 }
 
+static void off_setup(int64_t ttl_ns, int64_t expires_ns)
+{
+    open_shelf((due_spec){ DUE_SPEC_INIT, .delay_ns = 0,
+                           .more = EXTRA(.ttl_ns = ttl_ns, .expires_ns = expires_ns) },
+               false);
+    world->now_ns += LONG;
+    explore_thread("taker", take, as_arg(0));
+    explore_thread("canceller", cancel, NULL);
+}
+
+static void ttl_cancel_setup(void)
+{
+    off_setup(EVERY, 0);
+}
+
+static void expires_cancel_setup(void)
+{
+    off_setup(0, LATER);
+}
+
 static void ack_drain_setup(void)
 {
     open_repeating(true);
@@ -336,6 +370,10 @@ const struct explore_scenario explore_scenarios_changes[] = {
             check_ended, (3, 1, 0, 0), (4, 2, 0, 0)),
     CHANGES("repeat_take_cancel", "a round is taken for good, and the job cancelled",
             take_cancel_setup, check_ended, (3, 1, 0, 0), (4, 2, 0, 0)),
+    CHANGES("ttl_take_cancel", "a job that is too old is come to, and cancelled", ttl_cancel_setup,
+            check_off, (3, 1, 0, 0), (4, 2, 0, 0)),
+    CHANGES("expires_take_cancel", "the same of one that has expired", expires_cancel_setup,
+            check_off, (3, 1, 0, 0), (4, 2, 0, 0)),
     CHANGES("repeat_ack_drain", "a round is acked, and the queue drains", ack_drain_setup,
             check_drained, (2, 0, 0, 0), (4, 1, 0, 0)),
     CHANGES("repeat_take_drain", "a round is taken for good, and the queue drains",

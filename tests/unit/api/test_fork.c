@@ -266,6 +266,36 @@ LAB_TEST(fork, leaves_no_memory_behind_in_a_child_that_frees)
     lab_close(&lab);
 }
 
+/* With what jobs have beside their bytes, in each state in which it is the queue's. */
+LAB_TEST(fork, leaves_no_keys_and_headers_behind_in_a_child_that_frees)
+{
+    static const due_extra more[] = {
+        { DUE_EXTRA_INIT, .key = "waits", .key_len = 5 },
+        { DUE_EXTRA_INIT, .key = "retained", .key_len = 8, .keep_key_ns = 1000 },
+        { DUE_EXTRA_INIT, .headers = "h: v", .headers_len = 4 },
+        { DUE_EXTRA_INIT, .group = "g", .group_len = 1 },
+        { DUE_EXTRA_INIT, .key = "all", .key_len = 3, .headers = "h: v", .headers_len = 4,
+          .group = "g", .group_len = 1, .every_ns = 7 },
+    };
+    enum { KINDS = sizeof more / sizeof more[0] };
+    struct lab lab = lab_open();
+    due_job job[2];
+
+    for (int i = 0; i < KINDS; i++)
+        lab_enqueue(&lab, "a payload", .delay_ns = 10 + i, .more = &more[i]);
+    for (int i = 0; i < 3; i++)
+        lab_enqueue(&lab, "now", .delay_ns = 0,
+                    .more = EXTRA(.key = &"abc"[i], .key_len = 1, .keep_key_ns = 1000));
+    cr_assert_eq(take_leased(lab.q, &job[0], 100, 0), 0);
+    cr_assert_eq(due_bury(&job[0], "dead"), 0);
+    cr_assert_eq(take_leased(lab.q, &job[0], 100, 0), 0);
+    cr_assert_eq(due_dequeue(lab.q, &job[1], 0), 0);
+    due_job_done(&job[1]);
+    cr_expect_eq(in_child(freeing_counted, &lab), 0);
+    cr_expect_eq(due_ack(&job[0]), 0);
+    lab_close(&lab);
+}
+
 static int done_with(struct lab *lab)
 {
     (void)lab;

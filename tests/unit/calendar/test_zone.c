@@ -363,6 +363,12 @@ Test(rule, says_what_the_c_library_says)
         "AAA-1BBB,M1.2.1,J365",
         "ABC-5:30:15DEF-6,M4.1.0/0,M9.4.6/24",
         "NZST-12NZDT,M9.5.0,M4.1.0/3",
+
+        /* around 29 February */
+        "AAA-1BBB,J59/0,J300",
+        "AAA-1BBB,J300,J60/24",
+        "AAA-1BBB,58,59",
+        "AAA-1BBB,60/1,J59/23:59:59",
     };
 
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
