@@ -158,7 +158,7 @@ static int naming_the_dead_and_more(struct lab *lab)
     EXPECT_EFORK(due_processes(lab->q, &cursor, &process, 1, 0));
     EXPECT_EFORK(due_metrics_write(lab->q, text, sizeof text));
     EXPECT_EFORK(due_metrics_write(lab->q, NULL, 0));
-    EXPECT_EFORK(due_figures_open(lab->q, "/dev/null"));
+    EXPECT_EFORK(due_figures_open(lab->q, "/no/such/folder/figures"));
     EXPECT_EFORK(due_flush(lab->q, 0));
     EXPECT_EFORK(due_flush(lab->q, DUE_FOREVER));
     return due_topic_name(lab->q, 0) != NULL ? 0 : 2;
