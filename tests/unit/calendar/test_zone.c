@@ -1,5 +1,6 @@
 /* Files of time zones, and rules: also such as nobody should have written. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -124,8 +125,10 @@ Test(zone, that_is_cut_off_is_refused_wherever)
     struct made m = made_file("ABC-1DEF,J60,J300");
     struct due__zone z;
 
-    for (size_t len = 0; len < m.len; len++)
+    for (size_t len = 0; len < m.len; len++) {
+        errno = EINTR; /* of an earlier call: it says nothing of the end of a file */
         cr_expect_eq(open_made(&z, &m, len), DUE_ECORRUPT, "%zu of %zu", len, m.len);
+    }
     m = made_file(NULL);
     for (size_t len = 0; len < m.len; len++) {
         struct due__zone_span s;
@@ -337,9 +340,15 @@ Test(rule, is_refused_unless_it_is_one)
 {
     struct due__zone_rule rule;
 
-    for (size_t i = 0; i < sizeof no_rules / sizeof no_rules[0]; i++)
-        cr_expect_not(due__zone_rule_read(&rule, no_rules[i], strlen(no_rules[i])), "%s",
-                      no_rules[i]);
+    for (size_t i = 0; i < sizeof no_rules / sizeof no_rules[0]; i++) {
+        size_t len = strlen(no_rules[i]);
+        char *alone = malloc(len + (len == 0)); /* AddressSanitizer sees who reads behind it */
+
+        cr_assert_not_null(alone);
+        memcpy(alone, no_rules[i], len);
+        cr_expect_not(due__zone_rule_read(&rule, alone, len), "%s", no_rules[i]);
+        free(alone);
+    }
     cr_expect(due__zone_rule_read(&rule, "ABC-1xyz", 5), "it reads behind its end");
     cr_expect_eq(rule.east, 3600);
     cr_expect(due__zone_rule_read(&rule, "AZaz-1", 6));

@@ -435,10 +435,10 @@ LAB_TEST(exposition, of_names_that_are_no_text_is_text)
         { "\xed\x9f\xbf \xee\x80\x80", "\xed\x9f\xbf \xee\x80\x80" }, /* around surrogates */
         { "\xed\xa0\x80", "\\\\xed\\\\xa0\\\\x80" },                  /* the first one */
         { "\xed\xbf\xbf", "\\\\xed\\\\xbf\\\\xbf" },                  /* the last one */
-        { "\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf" },                   /* the last of all */
+        { "\xf0\x90\x80\x80 \xf4\x8f\xbf\xbf", "\xf0\x90\x80\x80 \xf4\x8f\xbf\xbf" }, /* of four */
         { "\xf4\x90\x80\x80", "\\\\xf4\\\\x90\\\\x80\\\\x80" },
         { "\xe0\x9f\xbf|\xe0\xa0\x80", "\\\\xe0\\\\x9f\\\\xbf|\xe0\xa0\x80" }, /* too long */
-        { "\xc1\xbf", "\\\\xc1\\\\xbf" },
+        { "\xc1\xbf \xc2\x80", "\\\\xc1\\\\xbf \xc2\x80" },
         { "\xf0\x8f\xbf\xbf", "\\\\xf0\\\\x8f\\\\xbf\\\\xbf" },
         { "\xe2\x82", "\\\\xe2\\\\x82" }, /* cut off */
         { "\xc3\xc3\xa4", "\\\\xc3\xc3\xa4" },
