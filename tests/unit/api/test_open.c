@@ -97,6 +97,27 @@ Test(open, refuses_numbers_that_mean_nothing)
     expect_refused(&spin, DUE_EINVAL);
 }
 
+/* Each on both sides of what there is, and the others as they should be. */
+Test(open, refuses_each_option_that_is_out_of_range)
+{
+    const due_options wrong[] = {
+        { DUE_OPTIONS_INIT, .proxies = (enum due_proxies) - 1 },
+        { DUE_OPTIONS_INIT, .proxies = (enum due_proxies)(DUE_PROXIES_NEVER + 1) },
+        { DUE_OPTIONS_INIT, .order = (enum due_order) - 1 },
+        { DUE_OPTIONS_INIT, .order = (enum due_order)(DUE_ORDER_PRIORITY + 1) },
+        { DUE_OPTIONS_INIT, .confirm = (enum due_confirm) - 1 },
+        { DUE_OPTIONS_INIT, .confirm = (enum due_confirm)(DUE_CONFIRM_ASYNC + 1) },
+        { DUE_OPTIONS_INIT, .store_timeout_ns = -1 },
+        { DUE_OPTIONS_INIT, .open_timeout_ns = -1 },
+        { DUE_OPTIONS_INIT, .retry = { .kind = DUE_RETRY_FIXED, .delay_ns = -1 } },
+        { DUE_OPTIONS_INIT, .dead_keep_ns = -1 },
+        { DUE_OPTIONS_INIT, .lease_ns = -1 },
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        expect_refused(&wrong[i], DUE_EINVAL);
+}
+
 Test(open, refuses_two_clocks_at_once)
 {
     due_clock *clock = due_clock_manual(0);
@@ -268,6 +289,55 @@ LAB_TEST(open, and_free_leave_no_descriptor_behind)
         cr_expect_geq(due_fd(lab.q), 0);
         lab_close(&lab);
         cr_expect_eq(descriptors(), before, "clock %zu", i);
+    }
+}
+
+/* Kilobytes of pages that a child finds empty, as the queue's mark is. */
+static size_t marks(void)
+{
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    size_t size = 0;
+    size_t all = 0;
+    char line[512];
+
+    cr_assert_not_null(maps);
+    while (fgets(line, sizeof line, maps) != NULL) {
+        (void)sscanf(line, "Size: %zu kB", &size);
+        if (strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " wf") != NULL)
+            all += size;
+    }
+    fclose(maps);
+    return all;
+}
+
+/* By clocks with descriptors, too; wherever it runs out of memory. */
+LAB_TEST(open, leaves_no_descriptor_and_no_page_behind_when_it_fails)
+{
+    static const enum due_clock_kind kinds[] = { DUE_CLOCK_MONOTONIC, DUE_CLOCK_BOOTTIME,
+                                                 DUE_CLOCK_REALTIME };
+    unsigned before = descriptors();
+    size_t pages = marks();
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        due_queue *q = NULL;
+
+        for (size_t n = 0; q == NULL; n++) {
+            struct flaky memory;
+
+            flaky_init(&memory, n);
+            due_options options = { DUE_OPTIONS_INIT, .clock = kinds[i], .reserve = 100,
+                                    .proxies = (enum due_proxies)lab_proxies,
+                                    .allocator = &memory.hooks };
+            if (due_open(&q, &options, NULL) != 0) {
+                cr_expect_eq(descriptors(), before, "clock %zu, allocation %zu", i, n);
+                cr_expect_eq(marks(), pages, "clock %zu, allocation %zu", i, n);
+                continue;
+            }
+            cr_expect_gt(n, 0u);
+            close_and_free(q);
+        }
+        cr_expect_eq(descriptors(), before, "clock %zu", i);
+        cr_expect_eq(marks(), pages, "clock %zu", i);
     }
 }
 
