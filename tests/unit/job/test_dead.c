@@ -507,3 +507,29 @@ LAB_TEST(revoke, an_ack_still_counts_as_one)
     cr_expect_eq(lab_stats(&lab).cancelled, 0u);
     lab_close(&lab);
 }
+
+/* ---- An end ---- */
+
+/* A reserved job keeps the queue from its end; on every clock. */
+LAB_TEST(dead, what_is_dead_is_not_kicked_in_a_queue_that_closes)
+{
+    for (int kernel = 0; kernel < 2; kernel++) {
+        struct lab lab = lab_open(.kernel = kernel);
+        uint64_t kicked = 9;
+        due_job job;
+
+        due_id id = lab_enqueue(&lab, "tea", .delay_ns = 0);
+        cr_assert_eq(take_leased(lab.q, &job, DUE_S(100), 0), 0);
+        cr_expect_eq(due_bury(&job, NULL), 0);
+        lab_enqueue(&lab, "cake", .delay_ns = 0);
+        cr_assert_eq(take_leased(lab.q, &job, DUE_S(100), 0), 0);
+        cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, 0), 0);
+        cr_expect_eq(due_kick(lab.q, id), DUE_ECLOSED);
+        cr_expect_eq(due_kick_all(lab.q, DUE_ALL_TOPICS, &kicked), DUE_ECLOSED);
+        cr_expect_eq(due_kick_all(lab.q, 0, &kicked), DUE_ECLOSED);
+        cr_expect_eq(kicked, 9u);
+        cr_expect_eq(lab_stats(&lab).waiting, 0u);
+        cr_expect_eq(due_ack(&job), 0);
+        lab_close(&lab);
+    }
+}
