@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     struct crew_options o = crew_options(argc, argv, 2);
     bool right = true;
 
-    for (int mode = 0; mode < 3; mode += 2) {
+    for (int mode = 0; mode < 3; mode++) {
         crew_doing(crew_mode_names[mode]);
         right = is_little((enum due_proxies)mode, o.ns / 2, DUE_FOREVER) && right;
         right = is_little((enum due_proxies)mode, o.ns / 2, 20 * o.ns) && right;

@@ -120,7 +120,7 @@ Test(zone, goes_on_by_its_rule_behind_the_last_change)
     due__zone_close(&z);
 }
 
-Test(zone, that_is_cut_off_is_refused_wherever)
+Test(zone, that_is_cut_off_is_refused_wherever, .timeout = 60)
 {
     struct made m = made_file("ABC-1DEF,J60,J300");
     struct due__zone z;
