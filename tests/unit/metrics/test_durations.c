@@ -142,3 +142,39 @@ LAB_TEST(exposition, has_durations_of_the_topics_that_are_measured_and_of_no_oth
     free(text);
     lab_close(&lab);
 }
+
+/* From none at all to hours, each once; on a clock turned by hand a job is as late as that. */
+LAB_TEST(exposition, counts_in_each_line_of_a_histogram_what_took_no_longer)
+{
+    static const int64_t late_ns[] = { 0,    1,    2,         7,        100,
+                                       4095, 4096, DUE_MS(3), DUE_S(2), DUE_S(20000) };
+    enum { JOBS = sizeof late_ns / sizeof late_ns[0] };
+    static const char bucket[] = "due_lateness_seconds_bucket{queue=\"queue\",le=\"";
+    struct lab lab = lab_open(.with.metrics = 1);
+    unsigned lines = 0;
+
+    for (int i = 0; i < JOBS; i++) {
+        lab_enqueue(&lab, "x", .at_ns = due_now(lab.q) + 1);
+        lab_advance(&lab, late_ns[i] + 1);
+        cr_expect_str_eq(lab_dequeue(&lab), "x");
+    }
+    char *text = exposition_text(lab.q);
+    for (const char *at = strstr(text, bucket); at != NULL; at = strstr(at + 1, bucket), lines++) {
+        long long s = 0;
+        long long ns = 0;
+        unsigned count = 0;
+        unsigned expected = 0;
+
+        if (sscanf(at + strlen(bucket), "%lld.%lld\"} %u", &s, &ns, &count) != 3)
+            continue; /* +Inf */
+        for (int i = 0; i < JOBS; i++)
+            expected += late_ns[i] <= DUE_S(s) + ns;
+        cr_expect_eq(count, expected, "%lld.%09lld: %u, not %u", s, ns, count, expected);
+    }
+    cr_expect_gt(lines, 10u);
+    cr_expect_eq(exposition_value(text, "due_lateness_seconds_bucket{queue=\"queue\",le=\"+Inf\"}"),
+                 JOBS);
+    cr_expect_eq(exposition_value(text, "due_lateness_seconds_count{queue=\"queue\"}"), JOBS);
+    free(text);
+    lab_close(&lab);
+}

@@ -65,6 +65,7 @@ static const char *life_of(due_id id)
         if (due_id_equal(told.event[i].id, id))
             snprintf(words + n, sizeof words - n, "%s%s", n > 0 ? " " : "",
                      due_event_name(told.event[i].kind));
+        cr_expect((told.event[i].cause != 0) == (told.event[i].kind == DUE_EVENT_DEAD), "why");
     }
     pthread_mutex_unlock(&told.lock);
     return words;

@@ -440,6 +440,34 @@ Test(figures, are_given_up_if_somebody_makes_the_file_shorter)
     cr_expect_eq(atomic_load(&logged), 1u);
 }
 
+/* Is the file part of the program's memory? */
+static bool is_mapped(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    bool mapped = false;
+    char line[PATH_MAX];
+
+    cr_assert_not_null(maps);
+    while (fgets(line, sizeof line, maps) != NULL)
+        mapped |= strstr(line, path) != NULL;
+    fclose(maps);
+    return mapped;
+}
+
+Test(figures, are_no_part_of_memory_any_more_when_their_queue_is_gone)
+{
+    struct lab lab = open_with_figures(DUE_PROXIES_ADAPTIVE);
+    struct lab other = lab_open();
+
+    cr_expect(is_mapped());
+    lab_close(&lab);
+    cr_expect_not(is_mapped());
+    write_file("somebody's");
+    cr_expect_eq(due_figures_open(other.q, path), DUE_EINVAL);
+    cr_expect_not(is_mapped(), "it was refused");
+    lab_close(&other);
+}
+
 Test(figures, leave_a_file_alone_that_has_taken_the_place)
 {
     struct lab lab = open_with_figures(DUE_PROXIES_ADAPTIVE);

@@ -205,6 +205,39 @@ LAB_TEST(stats, do_not_count_as_ready_what_has_died_of_age)
     lab_close(&lab);
 }
 
+/* Of a queue that has no other threads just those; and nobody is woken for a job that is not due,
+ * nor where nobody sleeps. */
+LAB_TEST(stats, count_each_sleeper_that_is_woken_once)
+{
+    enum { JOBS = 5 };
+
+    for (int kernel = 0; kernel < 2; kernel++) {
+        struct lab lab = lab_open(.kernel = kernel);
+        uint64_t woken = 0;
+
+        for (int i = 0; i < JOBS; i++) {
+            struct crew_call c;
+
+            crew_call_dequeue(&c, lab.q, DUE_FOREVER);
+            crew_call_asleep(&c);
+            uint64_t before = lab_stats(&lab).rings;
+            lab_enqueue(&lab, "now", .delay_ns = 0);
+            cr_assert_eq(crew_call_answer(&c), 0);
+            due_job_done(&c.job);
+            woken += lab_stats(&lab).rings - before;
+        }
+        if (lab_proxies == DUE_PROXIES_NEVER)
+            cr_expect_eq(woken, (uint64_t)JOBS);
+        else
+            cr_expect_geq(woken, (uint64_t)JOBS);
+        uint64_t before = lab_stats(&lab).rings;
+        lab_enqueue(&lab, "now", .delay_ns = 0);
+        if (lab_proxies == DUE_PROXIES_NEVER)
+            cr_expect_eq(lab_stats(&lab).rings, before);
+        lab_close(&lab);
+    }
+}
+
 /* Places that nobody has are counted, in whole spans, as long as they have their pages.  No proxy
  * gives them back meanwhile. */
 Test(memory, that_was_given_back_is_neither_counted_as_idle_nor_lost, .timeout = 60)
