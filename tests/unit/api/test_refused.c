@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "queue/queue.h"
+#include "due/workers.h"
 #include "lab/shop.h"
 
 #include <dlfcn.h>
@@ -191,6 +192,35 @@ Test(refused, thread_leaves_nothing_behind_of_what_was_stored, .timeout = 60)
         }
     cr_expect_eq(memory_disk_jobs(disk), 20u);
     memory_disk_free(disk);
+}
+
+static void never_called(void *ctx, const due_job *job, due_answer *answer)
+{
+    (void)ctx;
+    (void)job;
+    (void)answer;
+}
+
+/* The keeper's, or a worker's: those that had begun have ended, and the queue can be freed. */
+LAB_TEST(refused, thread_leaves_nothing_behind_of_a_pool)
+{
+    enum { WORKERS = 2 };
+    struct lab lab = lab_open();
+    unsigned before = crew_threads();
+
+    for (int n = 0; n <= WORKERS; n++) {
+        due_workers *w = (due_workers *)(void *)&lab;
+
+        refuse(&threads, n);
+        int rc = due_workers_start(&w, lab.q, NULL, 0, WORKERS, never_called, NULL, NULL);
+        refuse(&threads, -1);
+        cr_expect_eq(rc, DUE_ESYS, "thread %d: %s", n, due_error_name(rc));
+        cr_expect_null(w);
+        cr_expect_eq(crew_threads(), before, "thread %d", n);
+    }
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "tea");
+    lab_close(&lab);
 }
 
 LAB_TEST(refused, thread_leaves_a_manual_clock_free)
