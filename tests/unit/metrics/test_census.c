@@ -1,5 +1,6 @@
 /* How much a queue holds, and who has it open: in memory, owned and shared. */
 #include <limits.h>
+#include <math.h>
 #include <unistd.h>
 
 #include "due/metrics.h"
@@ -337,6 +338,21 @@ LAB_TEST(census_text, has_seconds_and_their_parts)
     lab_turn_to(&lab, DUE_S(2500) + 106);
     char *text = exposition_census(lab.q);
     cr_expect_eq(value(text, "due_queue_oldest_ready_age_seconds", ""), 2500.000000005);
+    free(text);
+    lab_close(&lab);
+}
+
+LAB_TEST(census_text, says_how_far_the_next_deadline_is_or_that_there_is_none)
+{
+    struct lab lab = lab_open(.start_ns = 100, .with.name = "orders");
+
+    char *text = exposition_census(lab.q);
+    cr_expect_eq(value(text, "due_queue_next_deadline_seconds", ""), INFINITY);
+    cr_expect_eq(value(text, "due_queue_oldest_ready_age_seconds", ""), 0);
+    free(text);
+    lab_enqueue(&lab, "far", .at_ns = DUE_S(2500) + 105);
+    text = exposition_census(lab.q);
+    cr_expect_eq(value(text, "due_queue_next_deadline_seconds", ""), 2500.000000005);
     free(text);
     lab_close(&lab);
 }

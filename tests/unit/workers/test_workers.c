@@ -202,6 +202,46 @@ Test(workers, its_calls_leave_their_thread_as_cancellable_as_it_was, .timeout = 
     lab_close(&lab);
 }
 
+struct cancelled {
+    due_workers *pool;
+    atomic_int stopped, freed; /* what the calls have answered, plus 1 */
+};
+
+/* It is to be cancelled all the while, and comes to that when its calls are over. */
+static void *stop_and_free(void *arg)
+{
+    struct cancelled *c = arg;
+
+    pthread_cancel(pthread_self());
+    atomic_store(&c->stopped, 1 + due_workers_stop(c->pool, DUE_FOREVER));
+    atomic_store(&c->freed, 1 + due_workers_free(c->pool));
+    pthread_testcancel();
+    return NULL;
+}
+
+/* Sometimes it has to wait for one of its threads to end, where it would end before. */
+LAB_TEST(workers, a_thread_that_is_cancelled_stops_and_frees_its_pool_first)
+{
+    enum { ROUNDS = 50 };
+    struct lab lab = lab_open();
+    due_workers_options options = { DUE_WORKERS_INIT };
+
+    for (int i = 0; i < ROUNDS; i++) {
+        struct desk desk = desk_open_on(&lab, 4, NULL, 0, &options);
+        struct cancelled c = { .pool = desk.pool };
+        pthread_t thread;
+        void *end = NULL;
+
+        cr_assert_eq(pthread_create(&thread, NULL, stop_and_free, &c), 0);
+        cr_assert_eq(pthread_join(thread, &end), 0);
+        cr_expect_eq(end, PTHREAD_CANCELED);
+        cr_assert_eq(atomic_load(&c.stopped), 1);
+        cr_assert_eq(atomic_load(&c.freed), 1);
+        free(desk.state);
+    }
+    lab_close(&lab);
+}
+
 /* ---- Leases ---------------------------------------------------------------------------------- */
 
 LAB_TEST(workers, a_lease_is_extended_while_its_handler_runs)
