@@ -284,6 +284,74 @@ Test(settings_line, who_is_in_doubt_when_another_has_the_jobs_is_told_so, .timeo
     }
 }
 
+/* ---- Of all topics, which is more than goes into one batch ---- */
+
+static due_store *goes_away; /* it is not reached once it was told of some topics */
+
+static int commit_and_leave(due_store *store, const due_change *changes, size_t n, uint64_t number,
+                            int64_t until_ns)
+{
+    int rc = commit(store, changes, n, number, until_ns);
+
+    if (rc == 0 && changes[0].kind == DUE_CHANGE_TOPIC)
+        for (int verb = MEMORY_READY; goes_away != NULL && verb <= MEMORY_SEND; verb++)
+            memory_store_fault(goes_away, (struct memory_fault){ .verb = (enum memory_verb)verb,
+                                                                 .times = MEMORY_ALWAYS,
+                                                                 .kind = MEMORY_AWAY });
+    return rc;
+}
+
+static int pause_all(void *arg)
+{
+    return due_pause(arg, DUE_ALL_TOPICS);
+}
+
+/* Some of them are paused in the store, and the others are not when the queue is closed: so whoever
+ * wants that is in doubt, and who stands behind him is not. */
+static void some_are_told(enum due_proxies proxies)
+{
+    const struct memory_disk_options small = { .batch_changes = 2 };
+    struct lab_options with = { .start_ns = 5, .with = { .proxies = proxies } };
+    struct due_store_verbs verbs;
+    struct crew_thread pauser;
+    struct shop s = { .disk = memory_disk_new(&small) };
+    struct caller next;
+
+    told[0] = '\0';
+    due_store *any = memory_store_new(s.disk);
+    own = any->verbs;
+    any->verbs->free(any);
+    verbs = *own;
+    verbs.commit = commit_and_leave;
+    shop_begin(&s, with, &verbs);
+    shop_wait_loaded(&s);
+    for (int i = 0; i < CALLERS; i++)
+        next = (struct caller){ .q = s.lab.q, .topic = lab_topic(&s.lab, names[i]) };
+    goes_away = s.store;
+    s.lab.q->commits->timeout_ns = DUE_S(60);
+    crew_go(&pauser, pause_all, s.lab.q);
+    while (!is_paused(&s, names[0]))
+        crew_sleep(DUE_US(100));
+    crew_go(&next.thread, pause_one, &next);
+    crew_until_asleep(&pauser);
+    crew_until_asleep(&next.thread);
+    int rc = due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_MS(20));
+    cr_expect(rc == 0 || rc == DUE_ETIMEDOUT, "%s", due_error_name(rc));
+    cr_expect_eq(crew_join(&pauser), DUE_EINDOUBT);
+    cr_expect_eq(crew_join(&next.thread), DUE_ECLOSED);
+    cr_expect(!is_paused(&s, names[CALLERS - 1]));
+    goes_away = NULL;
+    memory_store_forgive(s.store);
+    shop_close(&s);
+}
+
+Test(settings_line, who_has_paused_some_of_all_topics_at_the_close_is_in_doubt, .timeout = 60)
+{
+    for (int mode = 0; mode < 2; mode++)
+        for (int i = 0; i < 10; i++)
+            some_are_told((enum due_proxies)mode);
+}
+
 /* Whatever there is none for. */
 Test(settings_line, without_memory_nothing_is_held_back, .timeout = 60)
 {

@@ -467,3 +467,81 @@ MALL_TEST(share_revoke, what_a_poll_has_taken_is_not_put_back_for_who_wants_a_le
     expect_nothing(&m);
     mall_close(&m);
 }
+
+/* ---- A job that left the store for nobody, and has no room there when it is to go back ---- */
+
+/* Process 1 takes it for somebody who leaves.  False: the take was not seen on its way. */
+static bool take_for_nobody(struct mall *m, due_id *id)
+{
+    struct memory_limiter *gate = memory_limiter_new(m->disk);
+    due_store *store = m->store[1];
+    struct crew_call taking;
+
+    *id = put_every(m, 0, 0);
+    lay(m, 1);
+    memory_store_fault(store, (struct memory_fault){ .verb = MEMORY_WORK,
+                                                     .times = MEMORY_ALWAYS,
+                                                     .kind = MEMORY_BLOCK_AFTER,
+                                                     .limiter = gate });
+    memory_store_fault(
+        store,
+        (struct memory_fault){ .verb = MEMORY_PUT, .times = MEMORY_ALWAYS, .kind = MEMORY_FULL });
+    uint64_t puts = memory_store_calls(store, MEMORY_PUT);
+    crew_call_dequeue(&taking, m->lab[1].q, 10);
+    memory_limiter_reached(gate, 1);
+    bool left = memory_disk_jobs(m->disk) == 0;
+    if (!left) /* it was another exchange */
+        memory_limiter_open(gate);
+    mall_turn_to(m, 10);
+    int rc = crew_call_answer(&taking);
+    if (rc == 0)
+        due_job_done(&taking.job);
+    memory_limiter_open(gate);
+    if (left && rc != 0)
+        memory_store_until(store, MEMORY_PUT, puts + 2); /* it was refused once */
+    memory_limiter_free(gate);
+    return left && rc != 0;
+}
+
+static bool refused_meanwhile(bool cancels)
+{
+    struct mall m = mall_make(1);
+    due_job job;
+    due_id id;
+
+    mall_join(&m, (struct lab_options){ .with.store_timeout_ns = DUE_MS(100) });
+    bool seen = take_for_nobody(&m, &id);
+    if (seen && cancels)
+        cr_expect_eq(due_cancel(m.lab[1].q, id, NULL), DUE_EBUSY);
+    memory_store_forgive(m.store[1]);
+    if (seen && cancels) {
+        WAIT_UNTIL(lab_stats(&m.lab[1]).cancelled == 1);
+        expect_nothing(&m);
+    } else if (seen) {
+        WAIT_UNTIL(memory_disk_jobs(m.disk) == 1);
+        cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+        cr_expect(due_id_equal(job.id, id));
+        cr_expect_eq(due_ack(&job), 0);
+    }
+    mall_close(&m);
+    return seen;
+}
+
+static void try_refused(bool cancels)
+{
+    bool seen = false;
+
+    for (int i = 0; i < 100 && !seen; i++)
+        seen = refused_meanwhile(cancels);
+    cr_expect(seen);
+}
+
+MALL_TEST(share_revoke, what_is_refused_when_it_goes_back_does_so_later)
+{
+    try_refused(false);
+}
+
+MALL_TEST(share_revoke, what_is_refused_when_it_goes_back_is_gone_if_it_was_cancelled)
+{
+    try_refused(true);
+}

@@ -139,3 +139,25 @@ MALL_TEST(share_turns, past_a_claim_on_its_way_leave_its_job_for_one_lease_more)
     memory_limiter_free(gate);
     mall_close(&m);
 }
+
+/* The next beat is far off, and nobody has ever waited. */
+MALL_TEST(share_turns, bring_a_job_to_who_has_only_polled)
+{
+    const struct memory_disk_options disk = { .lease_ns = DUE_S(3600) };
+    struct mall m = { .disk = memory_disk_new(&disk), .clock = due_clock_manual(0) };
+    due_job job;
+    int rc;
+
+    for (int i = 0; i < 2; i++)
+        mall_join(&m, (struct lab_options){ .kernel = false });
+    due_id id = lab_enqueue(&m.lab[0], "tea", .delay_ns = 5);
+    cr_assert_eq(take_leased(m.lab[1].q, &job, LEASE, 0), DUE_EAGAIN);
+    until_waits(&m, 1);
+    mall_turn_to(&m, 5);
+    while ((rc = take_leased(m.lab[1].q, &job, LEASE, 0)) == DUE_EAGAIN)
+        crew_sleep(DUE_MS(1));
+    cr_assert_eq(rc, 0);
+    cr_expect(due_id_equal(job.id, id));
+    cr_expect_eq(due_ack(&job), 0);
+    mall_close(&m);
+}
