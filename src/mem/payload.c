@@ -354,6 +354,15 @@ static size_t chain_recount(const struct due__block *chain, uint32_t class)
     return bytes;
 }
 
+/* Of a class a shard has a chain that is not full, and one that is; or either, or none. */
+static bool chains_right(const struct due__payload_shard *it, uint32_t class)
+{
+    uint32_t most = chain_blocks(class);
+
+    return (it->open[class] == NULL || it->open[class]->count < most) &&
+           (it->full[class] == NULL || it->full[class]->count == most);
+}
+
 bool due__payloads_check(struct due__payloads *p)
 {
     size_t depot = 0;
@@ -364,8 +373,10 @@ bool due__payloads_check(struct due__payloads *p)
         size_t bytes = 0;
 
         due__lock_acquire(&it->lock);
-        for (uint32_t k = 0; k < DUE__PAYLOAD_CLASSES; k++)
+        for (uint32_t k = 0; k < DUE__PAYLOAD_CLASSES; k++) {
             bytes += chain_recount(it->open[k], k) + chain_recount(it->full[k], k);
+            right = right && chains_right(it, k);
+        }
         right = right && bytes == it->bytes && bytes <= DUE__SHARD_KEEPS + DUE__CHAIN_BYTES;
         due__lock_release(&it->lock);
     }
