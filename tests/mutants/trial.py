@@ -24,7 +24,8 @@ KILLED, SAME, SURVIVED, UNREACHED, BROKEN = "killed", "same", "survived", "unrea
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 SANITIZED = 4  # so many tests are tried with sanitizers
 THREADS = ("-fsanitize=thread",)
-RACE = re.compile("WARNING: ThreadSanitizer: (?:data race|thread leak)")
+RACE = re.compile(
+    "WARNING: ThreadSanitizer: (?:data race|thread leak|unlock of an unlocked mutex)")
 HANGS = ": hangs; it was "  # by the watchdog of a program, whose threads leak in any case
 THREAD_VARIANT = "threads"  # the libraries as ThreadSanitizer wants them
 THREADED = 3  # so many programs of many threads are run with ThreadSanitizer

@@ -209,5 +209,10 @@ Test(sqlite_load, shows_each_kept_key_once_and_none_that_was_refused, .timeout =
     cr_expect_eq(load_keys(&desk, &l, 0, 3), 1);
     cr_expect_eq(load_keys(&desk, &l, 0, 3), 0);
     cr_expect_str_eq(l.shown, "a0.10 aa1.11 b2.12 d4.14 ");
+    l = (struct load_keys){ .stop = 0 };
+    for (int i = 0; i < 4; i++)
+        cr_expect_eq(load_keys(&desk, &l, i == 0, 0), 1, "at least one at a time");
+    cr_expect_eq(load_keys(&desk, &l, 0, 0), 0);
+    cr_expect_str_eq(l.shown, "a0.10 aa1.11 b2.12 d4.14 ");
     sqlite_desk_end(&desk);
 }
