@@ -39,6 +39,11 @@ Test(bytes, are_commands_as_the_server_reads_them)
     due__bytes_clear(&b, 1);
     due__bytes_number(&b, INT64_MAX);
     holds(&b, "$19\r\n9223372036854775807\r\n");
+    due__bytes_clear(&b, 1);
+    due__bytes_secret(&b, "pass");
+    due__bytes_secret(&b, "");
+    due__bytes_text(&b, "x");
+    holds(&b, "$4\r\npass\r\n$0\r\n\r\n$1\r\nx\r\n");
     due__bytes_free(&b);
 }
 
@@ -205,6 +210,29 @@ Test(reply, is_an_array_of_so_many_or_none)
     cr_expect_not(due__reply_is_array(NULL, 0));
 }
 
+/* Whichever of them is another thing. */
+Test(reply, is_of_texts_or_of_fields_if_each_is)
+{
+    redisReply text = { .type = REDIS_REPLY_STRING };
+    redisReply nothing = { .type = REDIS_REPLY_NIL };
+    redisReply number = { .type = REDIS_REPLY_INTEGER };
+    redisReply *all[3];
+    redisReply array = { .type = REDIS_REPLY_ARRAY, .elements = 3, .element = all };
+
+    for (int i = 0; i < 3; i++) {
+        all[0] = all[1] = all[2] = &text;
+        cr_expect(due__reply_is_texts(&array) && due__reply_is_fields(&array, 3));
+        all[i] = &nothing;
+        cr_expect(!due__reply_is_texts(&array) && due__reply_is_fields(&array, 3), "%d", i);
+        all[i] = &number;
+        cr_expect(!due__reply_is_texts(&array) && !due__reply_is_fields(&array, 3), "%d", i);
+    }
+    all[2] = &text;
+    cr_expect_not(due__reply_is_fields(&array, 2));
+    cr_expect(!due__reply_is_texts(NULL) && !due__reply_is_fields(NULL, 0));
+    cr_expect(!due__reply_is_texts(&text) && !due__reply_is_fields(&text, 0));
+}
+
 Test(secret, is_empty_and_can_be_as_long_as_it_must)
 {
     char *secret = due__secret_new(100000);
@@ -335,14 +363,15 @@ static int read_text(struct due__reader *r, const char *said)
 /* To the byte: no more is asked for than was said, and that is had. */
 Test(reader, takes_as_many_bytes_as_it_may_and_no_more)
 {
-    static const char *const says[] = { "+fine\r\n", ":12345\r\n", "$5\r\nhello\r\n",
-                                        "*2\r\n:1\r\n$-1\r\n" };
+    static const char *const says[] = { "+fine\r\n",           "+\r\n",
+                                        ":12345\r\n",          "$5\r\nhello\r\n",
+                                        "*2\r\n:1\r\n$-1\r\n", "*2\r\n+\r\n+\r\n" };
 
     for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
         size_t elements = says[i][0] == '*' ? 2 : 0;
         size_t counts = strlen(says[i]) + elements * DUE__READER_ELEMENT;
 
-        for (size_t less = 0; less < 2; less++) {
+        for (size_t less = 0; less <= counts; less++) {
             struct due__reader *r = due__reader_new(10, counts - less);
 
             cr_expect_eq(read_text(r, says[i]), less == 0 ? 1 : DUE_ECORRUPT, "%zu by %zu", i,
@@ -350,6 +379,27 @@ Test(reader, takes_as_many_bytes_as_it_may_and_no_more)
             due__reader_free(r);
         }
     }
+}
+
+/* Arrays of one, in one another, and a number in the last. */
+static int read_nested(struct due__reader *r, int depth)
+{
+    char said[256];
+    int len = 0;
+
+    for (int i = 0; i < depth; i++)
+        len += snprintf(said + len, sizeof said - (size_t)len, "*1\r\n");
+    snprintf(said + len, sizeof said - (size_t)len, ":1\r\n");
+    return read_text(r, said);
+}
+
+Test(reader, takes_arrays_within_arrays_to_a_depth_and_no_deeper)
+{
+    struct due__reader *r = due__reader_new(10, 1 << 20);
+
+    for (int depth = 0; depth <= 40; depth++)
+        cr_expect_eq(read_nested(r, depth), depth <= 8 ? 1 : DUE_ECORRUPT, "%d", depth);
+    due__reader_free(r);
 }
 
 Test(reader, refuses_what_no_server_says)
