@@ -10,6 +10,7 @@
 
 #include "redis/link/backoff.h"
 #include "redis/link/link_inside.h"
+#include "redis/keys/keys.h"
 #include "redis/read/read.h"
 #include "redis/resp/bytes.h"
 #include "redis/os/secret.h"
@@ -417,6 +418,41 @@ Test(reader, refuses_what_no_server_says)
     cr_expect_eq(read_text(r, "$0\r\n\r\n"), 1);
     cr_expect_eq(read_text(r, "$10\r\n0123456789\r\n"), 1);
     due__reader_free(r);
+}
+
+static void meet_topics(struct due__redis *s, int round)
+{
+    enum { TOPICS = 100 };
+    struct due__redis_topic *met[TOPICS];
+    char name[32];
+
+    for (int again = 0; again < 2; again++)
+        for (int i = 0; i < TOPICS; i++) {
+            size_t len = (size_t)snprintf(name, sizeof name, "%d.%d", i, round);
+            struct due__redis_topic *t = due__redis_topic(s, name, len);
+
+            cr_assert_not_null(t);
+            cr_expect(again == 0 || t == met[i]);
+            cr_expect_eq(t->key_len, t->name_at + len);
+            cr_expect_arr_eq(t->key + t->name_at, name, len);
+            met[i] = t;
+        }
+}
+
+/* Whatever their names are, and wherever they are kept. */
+Test(topics, are_met_once_each_and_all_given_back)
+{
+    static struct due__redis s;
+    size_t before = 0;
+
+    snprintf(s.keys.topic, sizeof s.keys.topic, "due:{q}:t:");
+    s.keys.topic_len = strlen(s.keys.topic);
+    for (int round = 0; round < 500; round++) {
+        before = round == 100 ? mallinfo2().uordblks : before;
+        meet_topics(&s, round);
+        due__redis_topics_free(&s);
+    }
+    cr_expect_lt(mallinfo2().uordblks, before + 4096);
 }
 
 /* A job's record names its key still when another job has that. */
