@@ -455,6 +455,29 @@ Test(share_claim, that_nobody_takes_is_given_back_in_time, .timeout = 60)
     mall_close(&m);
 }
 
+/* Nor is there a failure if its lease ends so: no attempt was begun. */
+MALL_TEST(share_claim, that_nobody_has_taken_when_its_lease_ends_has_not_failed)
+{
+    struct mall m = mall_make(2);
+    due_job job;
+
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    cr_assert_eq(take_leased(m.lab[1].q, &job, 100, 0), DUE_EAGAIN);
+    while (lab_stats(&m.lab[1]).ready == 0)
+        crew_sleep(DUE_US(100));
+    for (int verb = MEMORY_PUT; verb <= MEMORY_WORK; verb++)
+        memory_store_fault(m.store[1], (struct memory_fault){ .verb = (enum memory_verb)verb,
+                                                              .times = MEMORY_ALWAYS,
+                                                              .kind = MEMORY_AWAY });
+    mall_turn_to(&m, DUE_S(3600));
+    cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+    cr_expect_eq(job.attempts, 1u);
+    cr_expect_eq(job.failures, 0u);
+    cr_expect_eq(due_ack(&job), 0);
+    memory_store_forgive(m.store[1]);
+    mall_close(&m);
+}
+
 /* Its lease stays what it was. */
 MALL_TEST(share_claim, that_cannot_be_made_longer_can_be_answered_for)
 {
