@@ -101,6 +101,65 @@ REDIS_PROXY_TEST(redis_little_time, so_does_every_other_call)
     finish(store);
 }
 
+enum { KEYS = 3000 };
+
+static int note_key(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
+{
+    unsigned *times = ctx;
+    char text[16];
+
+    (void)id, (void)until_ns;
+    snprintf(text, sizeof text, "%.*s", (int)len, (const char *)key);
+    times[strtoul(text, NULL, 10) % KEYS]++;
+    return 0;
+}
+
+static void keep_many(due_store *store)
+{
+    char names[100][16];
+    due_change changes[100];
+
+    for (unsigned i = 0; i < KEYS; i += 100) {
+        for (unsigned k = 0; k < 100; k++) {
+            snprintf(names[k], sizeof names[k], "%u", i + k);
+            changes[k] = put(100 + i + k, 5);
+            changes[k].kind = DUE_CHANGE_KEEP;
+            changes[k].record.key = names[k];
+            changes[k].record.key_len = strlen(names[k]);
+            changes[k].key_kept_ns = DUE_S(1000000000);
+        }
+        cr_assert_eq(commit(store, changes, 100, 1 + i / 100), 0);
+    }
+}
+
+/* Page by page, also if the connection breaks: behind another one it begins anew. */
+REDIS_TEST(redis_little_time, many_keys_are_read_to_their_end)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+
+    keep_many(store);
+    for (int breaks = 0; breaks < 2; breaks++) {
+        unsigned *times = calloc(KEYS, sizeof *times);
+        unsigned missing = 0;
+        int calls = 0;
+        int rc;
+
+        cr_assert_not_null(times);
+        do {
+            rc = store->verbs->keys(store, calls == 0, 100, note_key, times, soon(LONG_NS));
+            if (breaks && calls == 7)
+                due__link_down(inside(store)->link);
+        } while ((rc == 1 || rc == DUE_EAGAIN) && ++calls < ROUNDS);
+        cr_expect_eq(rc, 0);
+        cr_expect_gt(calls, 7, "in pages");
+        for (int i = 0; i < KEYS; i++)
+            missing += times[i] == 0;
+        cr_expect_eq(missing, 0u);
+        free(times);
+    }
+    finish(store);
+}
+
 /* Wherever that happens: it has time for another attempt. */
 REDIS_PROXY_TEST(redis_little_time, an_opening_whose_connection_breaks_is_tried_again)
 {

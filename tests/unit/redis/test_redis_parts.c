@@ -439,6 +439,36 @@ static void meet_topics(struct due__redis *s, int round)
         }
 }
 
+/* What EXEC answers: nothing, a refusal, or of each command a number, a status or an error. */
+Test(exec, is_odd_if_it_is_not_what_exec_says)
+{
+    static struct due__redis s;
+    static const int fine[] = { REDIS_REPLY_INTEGER, REDIS_REPLY_STATUS, REDIS_REPLY_ERROR };
+    redisReply parts[3];
+    redisReply *all[] = { &parts[0], &parts[1], &parts[2] };
+    redisReply exec = { .type = REDIS_REPLY_ARRAY, .elements = 3, .element = all };
+
+    s.air.queued = 3;
+    for (int odd = -1; odd < 3; odd++) {
+        for (int i = 0; i < 3; i++)
+            parts[i] = (redisReply){ .type = i == odd ? REDIS_REPLY_STRING : fine[i] };
+        cr_expect_eq(due__flight_is_odd(&s, &exec), odd >= 0, "%d", odd);
+    }
+    parts[2].type = REDIS_REPLY_INTEGER;
+    cr_expect_not(due__flight_is_odd(&s, &exec));
+    s.air.refused = 1;
+    cr_expect(due__flight_is_odd(&s, &exec), "a command was refused, and yet there is an answer");
+    s.air.refused = 0;
+    s.air.queued = 2;
+    cr_expect(due__flight_is_odd(&s, &exec), "of another number of commands");
+    exec.type = REDIS_REPLY_STRING;
+    cr_expect(due__flight_is_odd(&s, &exec));
+    exec.type = REDIS_REPLY_NIL;
+    cr_expect_not(due__flight_is_odd(&s, &exec));
+    exec.type = REDIS_REPLY_ERROR;
+    cr_expect_not(due__flight_is_odd(&s, &exec));
+}
+
 /* Whatever their names are, and wherever they are kept. */
 Test(topics, are_met_once_each_and_all_given_back)
 {
