@@ -198,6 +198,36 @@ REDIS_TEST(redis_little_time, a_batch_that_lies_ready_does_not_go_with_what_is_a
     finish(store);
 }
 
+static due_store *asked;
+static unsigned told;
+
+static void ask_for_figures(void *queue, enum due_log_level level, const char *text)
+{
+    struct due_store_stats s;
+
+    (void)queue, (void)level, (void)text;
+    asked->verbs->stats(asked, &s);
+    told++;
+}
+
+/* Nothing is locked meanwhile. */
+REDIS_TEST(redis_little_time, who_is_told_of_trouble_may_ask_for_the_figures)
+{
+    struct due_store_open how = { .name = "q", .until_ns = soon(LONG_NS), .log = ask_for_figures };
+    due_change one = put(1, 5);
+
+    asked = make((due_redis_options){ 0 }, NULL);
+    cr_assert_eq(asked->verbs->open(asked, &how, &info, &error), 0, "%s", error.text);
+    told = 0;
+    cr_assert_eq(unlink(server.socket), 0);
+    due__link_down(inside(asked)->link);
+    for (int i = 0; i < 100 && told == 0; i++)
+        cr_expect_lt(asked->verbs->commit(asked, &one, 1, 1, soon(DUE_MS(20))), 0);
+    cr_expect_gt(told, 0u);
+    asked->verbs->close(asked, soon(DUE_MS(20)));
+    due_redis_free(asked);
+}
+
 static void serve_a_flood(struct fake *fake, int fd, int nth)
 {
     char text[FAKE_TEXT];

@@ -480,3 +480,32 @@ Test(stored_loading, by_who_is_no_owner_any_more_ends_all_calls, .timeout = 60)
     cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_EFENCED);
     shop_close(&s);
 }
+
+/* Whoever waits for a job hears why there may be none; and not any more once all has been read. */
+Test(stored_loading, that_does_not_get_on_is_why_nobody_gets_a_job, .timeout = 60)
+{
+    for (int mode = 0; mode < 2; mode++) {
+        struct shop s = { .disk = memory_disk_new(NULL) };
+        struct lab_options with = { .kernel = true, .with = { .size = sizeof(due_options) } };
+        int rc = DUE_ETIMEDOUT;
+        due_job job;
+
+        s.store = memory_store_new(s.disk);
+        memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_LOAD,
+                                                           .times = MEMORY_ALWAYS,
+                                                           .kind = MEMORY_ANSWER,
+                                                           .answer = DUE_ECORRUPT });
+        with.with.store = s.store;
+        with.with.proxies = (enum due_proxies)mode;
+        s.lab = lab_open_with(&with);
+        for (int i = 0; i < 100 && rc == DUE_ETIMEDOUT; i++)
+            rc = due_dequeue(s.lab.q, &job, DUE_MS(50));
+        cr_expect_eq(rc, DUE_ECORRUPT, "%s", due_error_name(rc));
+        memory_store_forgive(s.store);
+        shop_wait_loaded(&s);
+        for (int i = 0; i < 100 && rc == DUE_ECORRUPT; i++)
+            rc = due_dequeue(s.lab.q, &job, DUE_MS(50));
+        cr_expect_eq(rc, DUE_ETIMEDOUT, "%s", due_error_name(rc));
+        shop_close(&s);
+    }
+}
