@@ -178,3 +178,18 @@ LAB_TEST(exposition, counts_in_each_line_of_a_histogram_what_took_no_longer)
     free(text);
     lab_close(&lab);
 }
+
+LAB_TEST(exposition, has_durations_of_the_default_topic_where_that_is_measured)
+{
+    struct lab lab = lab_open(.with.metrics = 1);
+
+    lab_topic(&lab, "mail");
+    cr_assert_eq(due_topic_measure(lab.q, 0), 0);
+    lab_enqueue(&lab, "a", .delay_ns = 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "a");
+    char *text = exposition_text(lab.q);
+    cr_expect_eq(
+        exposition_value(text, "due_topic_lateness_seconds_count{queue=\"queue\",topic=\"\"}"), 1);
+    free(text);
+    lab_close(&lab);
+}

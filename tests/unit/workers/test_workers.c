@@ -263,6 +263,25 @@ LAB_TEST(workers, a_lease_is_extended_while_its_handler_runs)
     lab_close(&lab);
 }
 
+/* Whoever extends leases sleeps by then, and has to be rung. */
+LAB_TEST(workers, a_lease_is_extended_after_a_while_without_jobs_too)
+{
+    struct lab lab = lab_open();
+    struct desk desk = desk_open_with(&lab, 1, .lease_ns = LEASE);
+
+    for (unsigned i = 1; i <= 10; i++) {
+        lab_enqueue(&lab, "tea", .delay_ns = 0);
+        desk_until_begun(&desk);
+        lab_advance(&lab, LEASE / 2);
+        WAIT_UNTIL(desk_stats(&desk).extended == i);
+        desk_let_go(&desk, due_answer_ack());
+        WAIT_UNTIL(desk_stats(&desk).idle == 1);
+        lab_advance(&lab, 10 * LEASE);
+    }
+    desk_close(&desk);
+    lab_close(&lab);
+}
+
 LAB_TEST(workers, a_handler_that_overruns_is_told_and_its_answer_changes_nothing)
 {
     struct lab lab = lab_open();
