@@ -371,6 +371,8 @@ static void loaded(struct due_queue *q)
     struct due__commits *c = q->commits;
 
     due__limiters_open(q);
+    if (c->info.put_again) /* whoever sees that all is loaded sees that it is to be written again */
+        due__store_seq(&c->lacking, 1); /* G2 */
     due__reader_on(c, DUE__READER_SHOWN);
     progress(q, true);
     due__submission_ring(c);

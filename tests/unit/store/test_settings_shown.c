@@ -1,4 +1,6 @@
 /* What holds back topics, as a store shows it: at the opening, and once more after a loss. */
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "lab/memory_disk.h"
@@ -341,4 +343,43 @@ Test(settings_shown, a_store_that_is_to_be_sure_is_told_that_nothing_is_held_bac
     cr_expect_eq(mended(&s), 0);
     cr_expect(!is_paused(&s, "mail"));
     shop_close(&s);
+}
+
+static struct due_queue *opened; /* atomic: set when it was opened */
+static atomic_int lacks;         /* as all was loaded: something is to be written still */
+static atomic_bool loads;        /* and that was not told yet */
+
+static void look_when_loaded(void *ctx, uint64_t restored, int finished)
+{
+    struct due_queue *q;
+
+    (void)ctx, (void)restored;
+    if (!finished)
+        return;
+    while ((q = __atomic_load_n(&opened, __ATOMIC_ACQUIRE)) == NULL)
+        sched_yield();
+    atomic_store(&loads, due__reader_loads(q->commits));
+    atomic_store(&lacks, (int)due__load_seq(&q->commits->lacking)); /* G2 */
+}
+
+/* Or a close that comes just then would not wait for it. */
+Test(settings_shown, whoever_sees_that_all_is_loaded_sees_what_is_to_be_written_again,
+     .timeout = 60)
+{
+    for (int again = 0; again < 2; again++) {
+        const struct memory_disk_options options = { .put_again = again };
+        struct shop s = { .disk = memory_disk_new(&options) };
+
+        atomic_store(&lacks, -1);
+        __atomic_store_n(&opened, NULL, __ATOMIC_RELEASE);
+        s.store = memory_store_new(s.disk);
+        s.lab = lab_open(.start_ns = 5, .with.store = s.store, .with.on_restore = look_when_loaded);
+        __atomic_store_n(&opened, s.lab.q, __ATOMIC_RELEASE);
+        while (atomic_load(&lacks) < 0)
+            sched_yield();
+        cr_expect_eq(atomic_load(&lacks), again);
+        cr_expect(!atomic_load(&loads));
+        cr_expect_eq(mended(&s), 0);
+        shop_close(&s);
+    }
 }
