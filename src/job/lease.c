@@ -268,11 +268,9 @@ bool due__lease_one_at_once(struct due_queue *q, struct due__slot s, struct due_
     return true;
 }
 
-bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size_t n,
-                        int64_t lease_ns, int64_t now_ns, due_job *jobs)
+/* Do these jobs need nothing beside a record that is there? */
+static bool all_plain(const struct due_queue *q, const struct due__slot *slots, size_t n)
 {
-    if (due__load_relaxed(&q->limits)) /* Y1 of retry.c */
-        return false;
     for (size_t i = 0; i < n; i++) {
         uint32_t number = due__slot_job(slots[i]);
 
@@ -280,9 +278,24 @@ bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size
             return false;
         __builtin_prefetch(due__lease_at(q, number), 1);
     }
+    return true;
+}
+
+/* Under the lock: the leases of such jobs begin.  False: a limit has come meanwhile. */
+static bool begin_plain(struct due_queue *q, const struct due__slot *slots, size_t n,
+                        int64_t lease_ns, int64_t now_ns, due_job *jobs)
+{
+    if (due__load_relaxed(&q->limits)) /* Y1 of retry.c */
+        return false;
     begin_all(q, slots, n, lease_ns, now_ns, true, jobs);
     due__store_relaxed(&q->reserved, q->reserved + n); /* no edge: a figure, written under T */
     return true;
+}
+
+bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size_t n,
+                        int64_t lease_ns, int64_t now_ns, due_job *jobs)
+{
+    return all_plain(q, slots, n) && begin_plain(q, slots, n, lease_ns, now_ns, jobs);
 }
 
 bool due__lease_plain(struct due_queue *q, const struct due__slot *slots, size_t n,
@@ -290,10 +303,11 @@ bool due__lease_plain(struct due_queue *q, const struct due__slot *slots, size_t
 {
     struct due__tenure t;
 
-    if (!q->short_ways)
+    if (!q->short_ways || due__load_relaxed(&q->limits) || /* no edge: a guess */
+        !all_plain(q, slots, n))
         return false;
     due__enter(q, &t);
-    bool done = due__lease_at_once(q, slots, n, lease_ns, now_ns, jobs);
+    bool done = begin_plain(q, slots, n, lease_ns, now_ns, jobs);
     due__tenure_end(q, &t);
     return done;
 }

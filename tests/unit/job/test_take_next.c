@@ -82,7 +82,6 @@ Test(take_next, tells_no_negative_lateness_though_the_counter_lags)
     lab_close(&lab);
 }
 
-/* With several topics: whose turn it is, or of the one that is asked for, and no other. */
 /* When the lease of a job ends. */
 static int64_t lease_end(struct due_queue *q, const due_job *job)
 {
@@ -136,6 +135,7 @@ Test(take_next, begins_no_lease_that_is_shorter_than_it_was_asked_for)
     lab_close(&lab);
 }
 
+/* With several topics: whose turn it is, or of the one that is asked for, and no other. */
 Test(take_next, serves_several_topics_in_one_tenure)
 {
     struct lab lab = lab_open(.start_ns = 1);
