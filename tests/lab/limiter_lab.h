@@ -17,7 +17,7 @@
 static inline due_job limiter_reserve(struct lab *lab)
 {
     due_job job = { 0 };
-    int rc = take_leased(lab->q, &job, LEASE, 0);
+    int rc = lab_reserve(lab, &job, LEASE);
 
     cr_assert_eq(rc, 0, "%s", due_error_name(rc));
     return job;
