@@ -207,16 +207,18 @@ struct cancelled {
     atomic_int stopped, freed; /* what the calls have answered, plus 1 */
 };
 
-/* It is to be cancelled all the while, and comes to that when its calls are over. */
+/* It is to be cancelled all the while, and would be in a call that is a point of it.  Afterwards it
+ * is not: AddressSanitizer does not know of a stack that is left so. */
 static void *stop_and_free(void *arg)
 {
     struct cancelled *c = arg;
+    int state;
 
     pthread_cancel(pthread_self());
     atomic_store(&c->stopped, 1 + due_workers_stop(c->pool, DUE_FOREVER));
     atomic_store(&c->freed, 1 + due_workers_free(c->pool));
-    pthread_testcancel();
-    return NULL;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state == PTHREAD_CANCEL_ENABLE ? arg : NULL;
 }
 
 /* Sometimes it has to wait for one of its threads to end, where it would end before. */
@@ -234,7 +236,7 @@ LAB_TEST(workers, a_thread_that_is_cancelled_stops_and_frees_its_pool_first)
 
         cr_assert_eq(pthread_create(&thread, NULL, stop_and_free, &c), 0);
         cr_assert_eq(pthread_join(thread, &end), 0);
-        cr_expect_eq(end, PTHREAD_CANCELED);
+        cr_expect_eq(end, &c, "it could not have been cancelled");
         cr_assert_eq(atomic_load(&c.stopped), 1);
         cr_assert_eq(atomic_load(&c.freed), 1);
         free(desk.state);
