@@ -149,22 +149,35 @@ static __attribute__((noinline)) int ack_in_full(due_job *job, uint32_t number, 
     return rc;
 }
 
-static int ack(due_job *job)
+/* The reserved job, claimed and plain.  NULL: it is nothing of the kind, and the call is over with
+ * *@rc.  @latest_ns as in lease_over(). */
+static inline __attribute__((always_inline)) struct due__job *claim_plain(due_job *job,
+                                                                          int64_t latest_ns,
+                                                                          uint32_t *number, int *rc)
 {
     struct due_queue *q = job->queue;
-    uint32_t number;
     uint64_t w;
-    int rc = due__held(job, &number);
 
-    if (rc != 0)
-        return rc;
-    struct due__job *j = due__job_at(&q->slab, number);
-    rc = claim_of(q, j, number, job->token, DUE_FOREVER, &w);
-    if (rc == 0 && plain(q, j, w)) {
+    *rc = due__held(job, number);
+    if (*rc != 0)
+        return NULL;
+    struct due__job *j = due__job_at(&q->slab, *number);
+    *rc = claim_of(q, j, *number, job->token, latest_ns, &w);
+    if (*rc == 0 && plain(q, j, w))
+        return j;
+    *rc = ack_in_full(job, *number, *rc);
+    return NULL;
+}
+
+static int ack(due_job *job)
+{
+    uint32_t number;
+    int rc;
+    struct due__job *j = claim_plain(job, DUE_FOREVER, &number, &rc);
+
+    if (j != NULL)
         due__ack_at_once(job, j, number);
-        return 0;
-    }
-    return ack_in_full(job, number, rc);
+    return rc;
 }
 
 int due_ack(due_job *job)
@@ -243,15 +256,11 @@ static inline __attribute__((always_inline)) int ack_beside(struct due_queue *q,
                                                             int64_t latest_ns, struct due__acks *a)
 {
     uint32_t number;
-    uint64_t w;
-    int rc = due__held(job, &number);
+    int rc;
+    struct due__job *j = claim_plain(job, latest_ns, &number, &rc);
 
-    if (rc != 0)
+    if (j == NULL)
         return rc;
-    struct due__job *j = due__job_at(&q->slab, number);
-    rc = claim_of(q, j, number, job->token, latest_ns, &w);
-    if (rc != 0 || !plain(q, j, w))
-        return ack_in_full(job, number, rc);
     due__acks_add(q, a, j, number);
     due__job_clear(job);
     return 0;
