@@ -312,8 +312,9 @@ Test(stored_workers, whose_queue_is_somebody_elses_end_and_say_so, .timeout = 60
         struct desk desk = desk_open(&s.lab, 2);
         WAIT_UNTIL(desk_stats(&desk).idle == 2);
         memory_disk_fence(s.disk);
-        int rc = due_enqueue(s.lab.q, &spec, 0, NULL);
+        int rc = due_enqueue(s.lab.q, &spec, 0, NULL); /* in doubt, if it was interrupted */
         cr_expect(rc == DUE_EFENCED || rc == DUE_EINDOUBT, "%s", due_error_name(rc));
+        cr_expect_eq(memory_disk_jobs(s.disk), 0u, "who does not own the jobs puts one in");
         WAIT_UNTIL(desk_stats(&desk).threads == 0);
         cr_expect_eq(atomic_load(&ends), 2u);
         desk_close(&desk);
