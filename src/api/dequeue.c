@@ -90,6 +90,8 @@ int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *job
         return DUE_EINVAL;
     if (lease_ns != 0 && !due__load_relaxed(&q->reserves))
         due__store_relaxed(&q->reserves, 1); /* R3 of lease.c: before it takes */
+    if (timeout_ns == 0 && due__nothing_yet(q))
+        return DUE_EAGAIN;
     r.inside = due__inside_stored(q);
     int rc = q->commits == NULL ? dequeue(q, &r) : due__dequeue_stored(q, &r);
     due__inside_end(q, r.inside);
@@ -190,6 +192,8 @@ static inline __attribute__((always_inline)) int one(due_queue *q, const struct 
         if (rc != MISSED)
             return rc;
     }
+    if (timeout_ns == 0 && due__nothing_yet(q))
+        return due__one_or_none(job, DUE_EAGAIN);
     enum due__next next = lease_ns == 0 ? due__take_next(q, wanted, &s, job)
                                         : due__reserve_next(q, wanted, lease_ns, &s, &now, job);
     if (next == DUE__NEXT_NOTHING && timeout_ns == 0)

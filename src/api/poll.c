@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "job/lease.h"
+#include "job/request.h"
 #include "os/atomic.h"
 #include "queue/counts.h"
 #include "queue/inside.h"
@@ -43,6 +44,13 @@ int due_poll(due_queue *q, int64_t *next_ns)
 
     if (due__forked(q))
         return DUE_EFORK;
+    if (due__nothing_yet(q)) {
+        int64_t next = due_next_deadline(q); /* in a tenure, which pays what is owed */
+
+        if (next_ns != NULL)
+            *next_ns = next;
+        return 0;
+    }
     bool inside = due__inside_stored(q);
     due__drain_all(q);
     do {

@@ -49,7 +49,7 @@ static bool late(struct due_queue *q, const struct due__fresh *jobs, size_t n)
             first = jobs[i].deadline_ns;
     }
     return higher || q->clock.steps ||
-           (first != DUE_FOREVER && first <= due__clock_now(&q->clock)); /* I3: after the put */
+           (first != DUE_FOREVER && due__clock_passed(&q->clock, first)); /* I3: after the put */
 }
 
 void due__put_all(struct due_queue *q, const struct due__fresh *jobs, size_t n)

@@ -190,8 +190,10 @@ static int look_or_hand(struct due_queue *q, struct due__request *r, struct due_
         return 0;
     *done = *done && !due__more_to_come(q);
     int rc = verdict(q, r, done);
-    if (rc == DUE_EAGAIN)
+    if (rc == DUE_EAGAIN) {
         due__fd_again(q);
+        due__sole_none(q);
+    }
     return rc;
 }
 

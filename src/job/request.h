@@ -53,9 +53,23 @@ static inline uint32_t due__sole(struct due_queue *q)
     int64_t until_ns = due__load_acquire(&q->sole_until); /* W3 */
     uint32_t topic = due__load_acquire(&q->sole);         /* W3: after it */
 
+    if (topic == DUE__NO_TOPIC)
+        return 0;
     if (topic == 0 || until_ns < 0 || until_ns == DUE_FOREVER)
         return topic;
     return due__clock_passed(&q->clock, until_ns) ? 0 : topic;
+}
+
+/* Without the lock: is nothing there to be taken, of any topic?  False: ask with it. */
+static inline __attribute__((always_inline)) bool due__nothing_yet(struct due_queue *q)
+{
+    if (!q->short_takes || due__load_relaxed(&q->sole_until) < 0 || /* no edge: a guess */
+        !due__inbox_quiet(&q->inbox))                               /* I2 */
+        return false;
+    int64_t until_ns = due__load_acquire(&q->sole_until);                   /* W3 */
+    return until_ns >= 0 && due__load_acquire(&q->sole) == DUE__NO_TOPIC && /* W3 */
+           !(due__load_seq(&q->state) & DUE__REFUSING) &&                   /* E3 */
+           !due__clock_passed(&q->clock, until_ns);
 }
 
 /* The topic of which what is shown may be taken without the lock; NULL: there is none. */

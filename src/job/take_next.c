@@ -119,6 +119,7 @@ static inline enum due__next nothing(struct due_queue *q, int64_t due_ns)
         return DUE__NEXT_ASK;
     due__all_moved(q, due_ns);
     due__fd_again(q);
+    due__sole_none(q);
     return DUE__NEXT_NOTHING;
 }
 

@@ -208,9 +208,9 @@ struct due_queue {
 
     /* Submission. */
     uint32_t state __attribute__((aligned(DUE__LINE))); /* A  E1, E2, E3 */
-    uint32_t sole;                                      /* A  W3: the only topic with jobs + 1 */
+    uint32_t sole; /* A  W3: the only topic with jobs + 1; 0: ask; or DUE__NO_TOPIC */
     _Alignas(8) int64_t
-        sole_until; /* A  W3: another may have some then; less than 0: there is no other */
+        sole_until; /* A  W3: another may have some then; less than 0: that is not noted */
     struct due__inbox inbox __attribute__((aligned(DUE__LINE))); /* A  E1 */
     struct due__lock lock __attribute__((aligned(DUE__LINE)));   /* T */
 

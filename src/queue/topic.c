@@ -11,7 +11,11 @@
  *                are several topics sole_until says until when: never later than the timeline's
  *                head is due.  A holder writes sole before it raises that; a taker reads it, then
  *                sole, then the clock.  If it was raised, the taker sees which topics have got what
- *                was due; if not, and the time has come, it goes by the lock.
+ *                was due; if not, and the time has come, it goes by the lock.  If no topic is in
+ *                the ring, and so nothing is shown, there is nothing to take until then: who
+ *                has found the inbox quiet (I2) before it reads when sees whatever was put before,
+ *                and need not come to the lock.  Of one topic that is noted by who looks in vain,
+ *                until something is ready, or an earlier job comes.
  *            described elsewhere: K2 clock.c
  *
  * Always     N1  a topic that is not paused and has anything shown or waiting is in the ring
@@ -26,6 +30,9 @@
 #include "queue/queue.h"
 #include "queue/stored.h"
 
+/* Debts of those who look whether there is something. */
+#define LOOKS (DUE__DEBT_FD | DUE__DEBT_TURN)
+
 /* ---- The ring of turns ---- */
 
 void due__sole_until(struct due_queue *q)
@@ -38,10 +45,20 @@ void due__sole_until(struct due_queue *q)
 
 static void hint(struct due_queue *q)
 {
-    bool one = q->ring != NULL && q->ring->next == q->ring;
+    uint32_t sole = q->ring == NULL            ? DUE__NO_TOPIC
+                    : q->ring->next == q->ring ? q->ring->number + 1u
+                                               : 0;
 
-    due__store_release(&q->sole, one ? q->ring->number + 1u : 0); /* W3 */
+    due__store_release(&q->sole, sole); /* W3 */
     due__sole_until(q);
+}
+
+void due__sole_none(struct due_queue *q)
+{
+    if (due__topics_ready(q) || (q->debts & ~LOOKS) != 0 || q->pool.near)
+        return;
+    due__store_release(&q->sole, DUE__NO_TOPIC);                           /* W3 */
+    due__store_release(&q->sole_until, due__timeline_bound(&q->timeline)); /* W3 */
 }
 
 void due__topic_list(struct due_queue *q, struct due__topic *t)

@@ -5,6 +5,8 @@
 #include "os/atomic.h"
 #include "queue/queue.h"
 
+#define DUE__NO_TOPIC UINT32_MAX /* as the only topic with jobs: none has any */
+
 int due__topics_init(struct due_queue *q);
 void due__topics_destroy(struct due_queue *q);
 
@@ -40,6 +42,9 @@ void due__topic_last(struct due_queue *q, struct due__topic *t); /* it has had i
 /* Jobs of several topics may be in the timeline, and its head has gone, or come: the only topic
  * with anything ready has all turns until it is due. */
 void due__sole_until(struct due_queue *q);
+/* Somebody has found nothing to take: unless he has something to pay for others, those who look
+ * after him need not come to the lock until there is. */
+void due__sole_none(struct due_queue *q);
 bool due__topic_recall(struct due_queue *q, struct due__topic *t);
 /* Is anything shown, or about to be?  Topics found empty leave the ring; after a number of them it
  * may be, for all we know. */

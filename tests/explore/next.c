@@ -122,6 +122,43 @@ static void next_paused_setup(void)
     explore_thread("canceller", act_cancel, as_arg(0));
 }
 
+/* A look in vain by the one is noted for the other, who has put one that is due before: it is his,
+ * or is had by the one. */
+static void put_earlier_and_take(void *topic)
+{
+    due_info info;
+
+    lab_put(1, (int)(uintptr_t)topic, LAB_AT(DUE_MS(1)), 0);
+    engine_clock_forward(LAB_AT(DUE_MS(2)));
+    int n = lab_take(0, 0);
+    explore_check(n == 1 || due_find(lab->q, lab->job[1].id, &info) != 0,
+                  "a job is due, and the answer is %s", due_error_name(n));
+}
+
+static void look_twice(void *arg)
+{
+    (void)arg;
+    lab_take(0, 0);
+    lab_take(0, 0);
+}
+
+static void next_nothing_setup(void)
+{
+    open_one_topic();
+    lab_put(0, 0, LAB_AT(DUE_MS(4)), 0);
+    explore_thread("producer", put_earlier_and_take, as_arg(0));
+    explore_thread("looker", look_twice, NULL);
+}
+
+/* The same where there are other topics. */
+static void next_nothing_topics_setup(void)
+{
+    lab_open((due_options){ .proxies = DUE_PROXIES_NEVER });
+    lab_put(0, 1, LAB_AT(DUE_MS(4)), 0);
+    explore_thread("producer", put_earlier_and_take, as_arg(2));
+    explore_thread("looker", look_twice, NULL);
+}
+
 /* Of two that come due somebody takes one who does not wait: he who waits has the other. */
 static void next_waiting_setup(void)
 {
@@ -362,6 +399,10 @@ const struct explore_scenario explore_scenarios_next[] = {
     LAB("next_line", "N: the next job stands in the line, and is shown", next_line_setup,
         (3, 1, 0, 0), (5, 2, 0, 0), 20),
     LAB("next_paused", "N: the next job is of a topic that is paused", next_paused_setup,
+        (2, 1, 0, 0), (4, 2, 0, 0), 20),
+    LAB("next_nothing", "N: a look in vain, beside one who puts and takes", next_nothing_setup,
+        (3, 1, 0, 0), (4, 2, 0, 0), 20),
+    LAB("next_nothing_topics", "N: the same, with several topics", next_nothing_topics_setup,
         (2, 1, 0, 0), (4, 2, 0, 0), 20),
     LAB("next_waiting", "N: the next job is taken beside one who waits", next_waiting_setup,
         (1, 0, 1, 0), (3, 1, 1, 0), 20),
