@@ -110,6 +110,7 @@ static inline __attribute__((always_inline)) int far_place(struct due_queue *q, 
     uint32_t number = due__place_next(q);
     DUE__PROBE3(enqueue, q, number, at_ns);
     struct due__job *j = due__job_at(&q->slab, number);
+    due__job_ahead(j);
     uint32_t arrival = q->arrival++;
     uint64_t free = due__word_of_free(&j->word);
     struct due__slot s = due__slot_make(at_ns, due__facts_read(facts).priority, arrival, number);
@@ -187,6 +188,7 @@ static inline __attribute__((always_inline)) int now_put(struct due_queue *q, in
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t free = due__word_of_free(&j->word);
 
+    due__job_ahead(j);
     j->payload.ptr = ptr;
     if (id != NULL)
         *id = due__id_of(q, free | number);

@@ -44,6 +44,7 @@ static inline __attribute__((always_inline)) void due__fill_facts(struct due__jo
                                  .priority = (uint8_t)s->priority,
                                  .payload = (uint8_t)payload };
     it->number = number;
+    due__job_ahead(j);
     it->generation = due__word_generation(due__load_relaxed(&j->word)); /* J1: the caller's own */
     due__tsan_release(j);
 }

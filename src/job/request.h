@@ -63,7 +63,7 @@ static inline uint32_t due__sole(struct due_queue *q)
 /* Without the lock: is nothing there to be taken, of any topic?  False: ask with it. */
 static inline __attribute__((always_inline)) bool due__nothing_yet(struct due_queue *q)
 {
-    if (!q->short_takes || due__load_relaxed(&q->sole_until) < 0 || /* no edge: a guess */
+    if (due__load_relaxed(&q->sole_until) < 0 || !q->short_takes || /* no edge: a guess */
         !due__inbox_quiet(&q->inbox))                               /* I2 */
         return false;
     int64_t until_ns = due__load_acquire(&q->sole_until);                   /* W3 */

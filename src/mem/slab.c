@@ -294,7 +294,7 @@ struct due__shard *due__shard_other(struct due__slab *s, struct due__shard *mine
 
 void due__shard_refill(struct due__slab *s, struct due__shard *it)
 {
-    it->count += (uint32_t)depot_take(s, it->magazine + it->count, DUE__MAGAZINE / 2);
+    it->count += (uint32_t)depot_take(s, it->magazine + it->count, DUE__SUPPLY);
 }
 
 /* ---- Giving back ---- */
@@ -322,9 +322,9 @@ static void depot_give(struct due__slab *s, const uint32_t *number, size_t n)
 
 void due__shard_spill(struct due__slab *s, struct due__shard *it)
 {
-    it->count -= DUE__MAGAZINE / 2;
+    it->count -= DUE__SUPPLY;
     due__lock_acquire(&s->depot);
-    depot_give(s, it->magazine + it->count, DUE__MAGAZINE / 2);
+    depot_give(s, it->magazine + it->count, DUE__SUPPLY);
     due__lock_release(&s->depot);
 }
 

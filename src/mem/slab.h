@@ -83,6 +83,7 @@ _Static_assert(sizeof(struct due__job) == 64, "a job is one cache line");
 #define DUE__SPAN_JOBS (1u << DUE__SPAN_SHIFT)
 #define DUE__SEGMENTS  (DUE__JOB_BITS - DUE__SPAN_SHIFT + 1)
 #define DUE__MAGAZINE  128u
+#define DUE__SUPPLY    (DUE__MAGAZINE / 2) /* places that a shard has from the depot, or gives */
 #define DUE__NO_JOB    UINT32_MAX
 
 /* 4,096 places, and what the depot knows of them. */
@@ -162,6 +163,15 @@ static inline struct due__job *due__job_at(const struct due__slab *s, uint32_t n
     return due__load_acquire(&s->segment[due__segment_of(number)]) + number; /* J2 */
 }
 
+/* Places that were never used come from the depot in order, DUE__SUPPLY at a time, and their words
+ * are written there.  So who fills one in has the line fetched of the one that far behind it: it
+ * is on its way while all of these are filled in, where the depot would wait for each.  (Of a place
+ * that was used before it is some other's line; to ask would cost more than that.) */
+static inline void due__job_ahead(const struct due__job *j)
+{
+    __builtin_prefetch((const void *)((uintptr_t)j + DUE__SUPPLY * sizeof *j), 1);
+}
+
 /* It will be looked at, and swapped, soon. */
 static inline void due__job_prefetch(const struct due__slab *s, uint32_t number)
 {
@@ -219,7 +229,7 @@ static inline void due__shard_leave(struct due__shard *it)
 /* Fill a shard's magazine up from the depot. */
 void due__shard_refill(struct due__slab *s, struct due__shard *it);
 
-/* Within a shard: take up to @n places for new jobs, DUE__MAGAZINE / 2 at most; each is FREE with
+/* Within a shard: take up to @n places for new jobs, DUE__SUPPLY at most; each is FREE with
  * the generation to use.  0: none is left, grow first. */
 static inline size_t due__shard_take(struct due__slab *s, struct due__shard *it, uint32_t *number,
                                      size_t n)
