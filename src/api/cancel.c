@@ -51,12 +51,12 @@ static inline __attribute__((always_inline)) bool cancel_swap(struct due_queue *
     return true;
 }
 
-/* Who was counted as the @count-th in a shard, whose lock had @waiter. */
+/* Who was counted as the @count-th in a shard, of whose lock the @rest is to be seen to. */
 static __attribute__((noinline)) int cancel_after(struct due_queue *q, struct due__shard *it,
-                                                  uint64_t count, bool waiter)
+                                                  uint64_t count, enum due__released rest)
 {
-    if (waiter)
-        due__lock_wake(&it->lock);
+    if (rest != DUE__RELEASED)
+        due__lock_release_rest(&it->lock, rest); /* S */
     due__cancelled(q, count);
     return 0;
 }
@@ -70,11 +70,12 @@ static inline __attribute__((always_inline)) int cancel_in(struct due_queue *q,
 
     it->unready += c->ready;
     it->magazine[it->count++] = c->number;
-    if (due__lock_release_waiter(&it->lock)) /* S */
-        return cancel_after(q, it, count, true);
+    enum due__released rest = due__lock_release_quick(&it->lock); /* S */
+    if (rest != DUE__RELEASED)
+        return cancel_after(q, it, count, rest);
     if ((due__load_seq(&q->state) & DUE__DRAINING) || /* C2 of closing.c */
         count % DUE__SWEEP_EVERY == 0 || q->capacity > 0)
-        return cancel_after(q, it, count, false);
+        return cancel_after(q, it, count, DUE__RELEASED);
     return 0;
 }
 
@@ -97,6 +98,14 @@ static __attribute__((noinline)) int cancel_anywhere(struct due_queue *q, struct
     return it->count == DUE__MAGAZINE ? cancel_full(q, it, c) : cancel_in(q, it, &c);
 }
 
+/* Its shard's lock was tried, and not just got. */
+static __attribute__((noinline)) int cancel_tried(struct due_queue *q, struct due__shard *it,
+                                                  struct cancelled c, enum due__tried how)
+{
+    due__shard_tried(it, how);
+    return cancel_anywhere(q, c);
+}
+
 /* 0. */
 static inline __attribute__((always_inline)) int cancel_count(struct due_queue *q,
                                                               const struct cancelled *c)
@@ -106,8 +115,9 @@ static inline __attribute__((always_inline)) int cancel_count(struct due_queue *
     if (c->block || offset == 0)
         return cancel_anywhere(q, *c);
     struct due__shard *it = due__shard_at(&q->slab, offset);
-    if (!due__lock_try_untold(&it->lock))
-        return cancel_anywhere(q, *c);
+    enum due__tried how = due__lock_try_quick(&it->lock); /* S */
+    if (how != DUE__TRIED_GOT)
+        return cancel_tried(q, it, *c, how);
     return it->count == DUE__MAGAZINE ? cancel_full(q, it, *c) : cancel_in(q, it, c);
 }
 

@@ -101,7 +101,7 @@ static inline __attribute__((always_inline)) bool plain_locked(struct due_queue 
     due__fill_plain(q, number, s, now_ns, &job);
     if (id != NULL) /* here, since what is not needed any more need not be kept */
         *id = due__id_made(q, number, job.generation);
-    due__store_relaxed(&q->placed, q->placed + 1); /* C2 of closing.c: before anybody sees it */
+    due__placed_count(q); /* C2 of closing.c: before anybody sees it */
     place_one(q, &job, now_ns);
     due__short_end(q);
     return true;
@@ -142,7 +142,7 @@ static size_t place_simple(struct due_queue *q, const due_spec *specs, size_t n,
         due__fill_plain(q, number, &specs[i], now_ns, &job);
         if (ids != NULL)
             ids[i] = due__id_made(q, number, job.generation);
-        due__store_relaxed(&q->placed, q->placed + 1); /* C2 of closing.c: before anybody sees it */
+        due__placed_count(q); /* C2 of closing.c: before anybody sees it */
         if (!moved && job.deadline_ns <= now_ns) {
             moved = true;
             due__move_due(q, now_ns); /* so that those without delay go straight to their topic */

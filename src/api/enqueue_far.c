@@ -75,6 +75,16 @@ static __attribute__((noinline)) int now_undone(struct due_queue *q, void *ptr, 
     return now_otherwise(q, ptr, id, facts);
 }
 
+/* The lock was tried, and not just got. */
+static __attribute__((noinline)) int now_tried(struct due_queue *q, void *ptr, due_id *id,
+                                               uint64_t facts, enum due__tried how)
+{
+    if (how == DUE__TRIED_BUSY || !due__lock_try_rest(&q->lock, how)) /* E1 */
+        return now_otherwise(q, ptr, id, facts);
+    due__measure_begin(q);
+    return now_undone(q, ptr, id, facts);
+}
+
 /* The end of a tenure in which a slot was inserted, or not.  0. */
 static __attribute__((noinline)) int far_kept(struct due_queue *q, enum due__inserted inserted)
 {
@@ -85,11 +95,11 @@ static __attribute__((noinline)) int far_kept(struct due_queue *q, enum due__ins
 }
 
 /* The lock was released: who slept for it wakes, and what was put in meanwhile is sorted in.  0. */
-static __attribute__((noinline)) int far_released(struct due_queue *q, bool waiter)
+static __attribute__((noinline)) int far_released(struct due_queue *q, enum due__released how)
 {
-    if (waiter)
-        due__lock_wake(&q->lock);
-    if (due__inbox_knocked(&q->inbox)) /* E1 */
+    if (how != DUE__RELEASED)
+        due__lock_release_rest(&q->lock, how); /* E1 */
+    if (due__inbox_knocked(&q->inbox))         /* E1 */
         due__short_settle(q, false);
     return 0;
 }
@@ -120,26 +130,26 @@ static inline __attribute__((always_inline)) int far_place(struct due_queue *q, 
     due__store_relaxed(&j->deadline_ns, at_ns); /* J1 */
     if (id != NULL)
         *id = due__id_of(q, free | number);
-    due__store_relaxed(&q->placed, q->placed + 1); /* C2 of closing.c: before anybody sees it */
+    due__placed_count(q); /* C2 of closing.c: before anybody sees it */
     due__word_set(&j->word, due__word_waiting(free, arrival)); /* J1 */
     enum due__inserted inserted = due__timeline_insert(&q->timeline, s);
     if (inserted != DUE__INSERTED || q->debts != 0)
         return far_kept(q, inserted);
     due__measure_end(q);
-    bool waiter = due__lock_release_waiter(&q->lock); /* E1 */
-    if (waiter || due__inbox_knocked(&q->inbox))      /* E1 */
-        return far_released(q, waiter);
+    enum due__released how = due__lock_release_quick(&q->lock); /* E1 */
+    if (how != DUE__RELEASED || due__inbox_knocked(&q->inbox))  /* E1 */
+        return far_released(q, how);
     return 0;
 }
 
-/* The same, when places are to be fetched first; or have been from @it, for whose lock somebody may
- * sleep. */
+/* The same, when places are to be fetched first; @rest: or have been from @it, whose lock is to be
+ * seen to. */
 static __attribute__((noinline)) int far_fetch_any(struct due_queue *q, int64_t at_ns, void *ptr,
                                                    due_id *id, uint64_t facts,
-                                                   struct due__shard *it)
+                                                   struct due__shard *it, enum due__released rest)
 {
     if (it != NULL)
-        due__lock_wake(&it->lock);
+        due__lock_release_rest(&it->lock, rest); /* S */
     return it != NULL || due__places_fetch(q) ? far_place(q, at_ns, ptr, id, facts)
                                               : far_usual(q, at_ns, ptr, id, facts);
 }
@@ -147,20 +157,31 @@ static __attribute__((noinline)) int far_fetch_any(struct due_queue *q, int64_t 
 static __attribute__((noinline)) int far_fetch(struct due_queue *q, int64_t at_ns, void *ptr,
                                                due_id *id, uint64_t facts)
 {
-    struct due__shard *it;
-    enum due__last last = due__places_last(q, &it);
+    enum due__released rest;
+    struct due__shard *it = due__places_last(q, &rest);
 
-    return last == DUE__LAST_GOT
-               ? far_place(q, at_ns, ptr, id, facts)
-               : far_fetch_any(q, at_ns, ptr, id, facts, last == DUE__LAST_ASK ? NULL : it);
+    return it != NULL && rest == DUE__RELEASED ? far_place(q, at_ns, ptr, id, facts)
+                                               : far_fetch_any(q, at_ns, ptr, id, facts, it, rest);
+}
+
+/* The lock was tried, and not just got. */
+static __attribute__((noinline)) int far_tried(struct due_queue *q, int64_t at_ns, void *ptr,
+                                               due_id *id, uint64_t facts, enum due__tried how)
+{
+    if (how == DUE__TRIED_BUSY || !due__lock_try_rest(&q->lock, how)) /* E1 */
+        return far_otherwise(q, at_ns, ptr, id, facts);
+    due__measure_begin(q);
+    return far_usual(q, at_ns, ptr, id, facts);
 }
 
 static inline __attribute__((always_inline)) int far_put(struct due_queue *q, int64_t at_ns,
                                                          void *ptr, due_id *id, uint64_t facts)
 {
-    if ((due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
-        !due__lock_try_untold(&q->lock))            /* E1 */
+    if (due__load_seq(&q->state) & DUE__ACTIVE) /* E2 */
         return far_otherwise(q, at_ns, ptr, id, facts);
+    enum due__tried how = due__lock_try_quick(&q->lock); /* E1 */
+    if (how != DUE__TRIED_GOT)
+        return far_tried(q, at_ns, ptr, id, facts, how);
     due__measure_begin(q);
     return q->place_count > 0 ? far_place(q, at_ns, ptr, id, facts)
                               : far_fetch(q, at_ns, ptr, id, facts);
@@ -172,9 +193,11 @@ static inline __attribute__((always_inline)) int far_put(struct due_queue *q, in
 static inline __attribute__((always_inline)) int now_put(struct due_queue *q, int64_t now_ns,
                                                          void *ptr, due_id *id, uint64_t facts)
 {
-    if ((due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
-        !due__lock_try_untold(&q->lock))            /* E1 */
+    if (due__load_seq(&q->state) & DUE__ACTIVE) /* E2 */
         return now_otherwise(q, ptr, id, facts);
+    enum due__tried how = due__lock_try_quick(&q->lock); /* E1 */
+    if (how != DUE__TRIED_GOT)
+        return now_tried(q, ptr, id, facts, how);
     due__measure_begin(q);
     /* Of a quiet inbox nothing is late that has still to come; but until a drain answers what was
      * said, takers go by the lock, and the usual way drains. */
@@ -192,8 +215,8 @@ static inline __attribute__((always_inline)) int now_put(struct due_queue *q, in
     j->payload.ptr = ptr;
     if (id != NULL)
         *id = due__id_of(q, free | number);
-    due__store_relaxed(&q->placed, q->placed + 1); /* C2 of closing.c: before anybody sees it */
-    due__move_due(q, now_ns);                      /* so that it goes straight to its topic */
+    due__placed_count(q);     /* C2 of closing.c: before anybody sees it */
+    due__move_due(q, now_ns); /* so that it goes straight to its topic */
     due__place_now(q,
                    &(struct due__fresh){ .job = j,
                                          .deadline_ns = now_ns,

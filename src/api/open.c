@@ -290,7 +290,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     q->closer.hand = DUE__NO_JOB;
     q->fd = -1;
     due__inbox_init(&q->inbox);
-    due__lock_init(&q->lock);
+    due__lock_init_biased(&q->lock);
     due__lock_init(&q->fdlock);
     due__lock_init(&q->leaving);
     q->life = &due__jobs_life;

@@ -185,19 +185,22 @@ static __attribute__((noinline)) void done_any(struct due_queue *q, due_job *job
 }
 
 /* Within a shard, whose magazine has room: it is counted, and its place is free, with @next as its
- * word.  True: somebody may sleep for the shard's lock. */
-static inline __attribute__((always_inline)) bool done_in(struct due__shard *it, struct due__job *j,
-                                                          uint32_t number, uint64_t next)
+ * word. */
+static inline __attribute__((always_inline)) enum due__released done_in(struct due__shard *it,
+                                                                        struct due__job *j,
+                                                                        uint32_t number,
+                                                                        uint64_t next)
 {
     it->done++;
     due__word_set(&j->word, next); /* J1: as due__word_free() */
     it->magazine[it->count++] = number;
-    return due__lock_release_waiter(&it->lock); /* S */
+    return due__lock_release_quick(&it->lock); /* S */
 }
 
-static __attribute__((noinline)) void done_wake(struct due__shard *it, due_job *job)
+static __attribute__((noinline)) void done_rest(struct due__shard *it, due_job *job,
+                                                enum due__released rest)
 {
-    due__lock_wake(&it->lock);
+    due__lock_release_rest(&it->lock, rest);
     due__job_clear(job);
 }
 
@@ -207,9 +210,15 @@ static __attribute__((noinline)) void done_full(struct due_queue *q, struct due_
                                                 due_job *job)
 {
     due__shard_spill(&q->slab, it);
-    if (done_in(it, j, number, next))
-        due__lock_wake(&it->lock);
-    due__job_clear(job);
+    done_rest(it, job, done_in(it, j, number, next));
+}
+
+/* The shard's lock was tried, and not just got. */
+static __attribute__((noinline)) void done_tried(struct due_queue *q, struct due__shard *it,
+                                                 due_job *job, enum due__tried how)
+{
+    due__shard_tried(it, how);
+    done_any(q, job);
 }
 
 /* Nearly always it is a plain job of a queue of memory, taken for good.  What is rare is a call at
@@ -236,14 +245,18 @@ void due_job_done(due_job *job)
         return;
     }
     struct due__shard *it = due__shard_at(&q->slab, offset);
-    if (!due__lock_try_untold(&it->lock)) {
-        done_any(q, job);
+    enum due__tried how = due__lock_try_quick(&it->lock); /* S */
+    if (how != DUE__TRIED_GOT) {
+        done_tried(q, it, job, how);
         return;
     }
-    if (it->count == DUE__MAGAZINE)
+    if (it->count == DUE__MAGAZINE) {
         done_full(q, it, j, number, next, job);
-    else if (done_in(it, j, number, next))
-        done_wake(it, job);
+        return;
+    }
+    enum due__released rest = done_in(it, j, number, next);
+    if (rest != DUE__RELEASED)
+        done_rest(it, job, rest);
     else
         due__job_clear(job);
 }

@@ -253,6 +253,13 @@ void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t
     leases_count(q, jobs, n);
 }
 
+static inline void reserved_count(struct due_queue *q, size_t n)
+{
+    uint64_t reserved = due__load_relaxed(&q->reserved); /* no edge: written under T */
+
+    due__store_relaxed(&q->reserved, reserved + n); /* no edge: a figure */
+}
+
 bool due__lease_one_at_once(struct due_queue *q, struct due__slot s, struct due__job *j,
                             int64_t lease_ns, int64_t now_ns, due_job *job)
 {
@@ -264,7 +271,7 @@ bool due__lease_one_at_once(struct due_queue *q, struct due__slot s, struct due_
         begin_first(q, s, j, now_ns, until, job);
     else
         begin_one(q, s, now_ns, until, job);
-    due__store_relaxed(&q->reserved, q->reserved + 1); /* no edge: a figure, written under T */
+    reserved_count(q, 1);
     return true;
 }
 
@@ -288,7 +295,7 @@ static bool begin_plain(struct due_queue *q, const struct due__slot *slots, size
     if (due__load_relaxed(&q->limits)) /* Y1 of retry.c */
         return false;
     begin_all(q, slots, n, lease_ns, now_ns, true, jobs);
-    due__store_relaxed(&q->reserved, q->reserved + n); /* no edge: a figure, written under T */
+    reserved_count(q, n);
     return true;
 }
 

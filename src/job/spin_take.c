@@ -30,6 +30,7 @@
 #include "queue/closing.h"
 #include "queue/inside.h"
 #include "queue/place.h"
+#include "queue/take.h"
 #include "queue/tenure.h"
 
 /* How long before it is due: gone through for the first time, then after half of that; and the lock
@@ -82,7 +83,7 @@ static inline bool take_head(struct due_queue *q, struct due__tenure *t, struct 
     due__pass_lead(q, t); /* who leads then takes what else is due */
     if (claim_when_due(q, j, word, due__slot_deadline(s), now_ns)) {
         due__note_ready(q, s);
-        due__store_release(&q->taken, q->taken + 1); /* C2 of closing.c */
+        due__taken_count(q); /* C2 of closing.c */
         due__waiter_free(q, w);
         return true;
     }

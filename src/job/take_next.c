@@ -174,7 +174,7 @@ static inline bool taken(struct due_queue *q, int64_t lease_ns, struct due__slot
         return due__lease_one_at_once(q, s, j, lease_ns, now_ns, job);
     bool plain = due__is_plain_of(j);
     if (plain)
-        due__store_release(&q->taken, q->taken + 1); /* C2 of closing.c */
+        due__taken_count(q); /* C2 of closing.c */
     return plain;
 }
 

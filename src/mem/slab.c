@@ -111,7 +111,7 @@ void due__slab_init(struct due__slab *s, struct due__alloc *alloc)
     s->alloc = alloc;
     due__lock_init(&s->depot);
     for (size_t i = 0; i < DUE__SHARDS; i++) {
-        due__lock_init(&s->shard[i].lock);
+        due__lock_init_biased(&s->shard[i].lock);
         s->shard[i].spare = DUE__SPARE_ALL;
     }
     due__payloads_init(&s->payloads, alloc);
@@ -290,6 +290,12 @@ struct due__shard *due__shard_other(struct due__slab *s, struct due__shard *mine
     }
     due__lock_acquire(&mine->lock);
     return mine;
+}
+
+void due__shard_tried(struct due__shard *it, enum due__tried how)
+{
+    if (how != DUE__TRIED_BUSY && due__lock_try_rest(&it->lock, how))
+        due__shard_leave(it);
 }
 
 void due__shard_refill(struct due__slab *s, struct due__shard *it)

@@ -99,21 +99,21 @@ struct due__span {
 
 #define DUE__SPARE_ALL UINT64_MAX /* of a shard: nobody has shared out yet */
 
-/* What a group of threads keeps for itself.  Two cache lines of counters, then its magazine. */
+/* What a group of threads keeps for itself: first what is written most, in one line. */
 struct due__shard {
     struct due__lock lock; /* S */
     uint32_t count;        /* S  places in the magazine */
     uint64_t enqueued;     /* S  places taken for jobs */
-    uint64_t refused;      /* S  of those, jobs that did not come in after all */
-    uint64_t dequeued;     /* S */
     uint64_t cancelled;    /* S */
-    uint64_t discarded;    /* S */
     uint64_t unready;      /* S  left a line, but not by being dequeued */
-    uint64_t lent;         /* S  handed to a caller, but not by being dequeued */
     uint64_t done;         /* S  done with by a caller */
+    uint64_t dequeued;     /* S */
+    uint64_t lent;         /* S  handed to a caller, but not by being dequeued */
     uint64_t acked;        /* S  left by an ack */
     uint64_t leased;       /* S  leases begun */
     uint64_t unleased;     /* S  leases ended by their holder */
+    uint64_t refused;      /* S  of those taken, jobs that did not come in after all */
+    uint64_t discarded;    /* S */
     uint64_t kept;         /* S  left to the store by due_close */
     uint64_t died;         /* S  dead from then on */
     uint64_t revived;      /* S  dead no more: they wait again, or go */
@@ -225,6 +225,9 @@ static inline void due__shard_leave(struct due__shard *it)
 {
     due__lock_release_untold(&it->lock); /* S */
 }
+
+/* Who tried a shard's lock and has not just got it leaves it: nothing is begun. */
+void due__shard_tried(struct due__shard *it, enum due__tried how);
 
 /* Fill a shard's magazine up from the depot. */
 void due__shard_refill(struct due__slab *s, struct due__shard *it);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -65,6 +66,39 @@ static bool park_exactly(const uint32_t *word, uint32_t value, const struct time
 #endif
     return false;
 }
+
+/* ---- A fence for all threads ---- */
+
+enum { UNKNOWN, REFUSED, READY };
+
+bool due__threads_fence_ready(void)
+{
+    static uint32_t known = UNKNOWN;         /* A  relaxed */
+    uint32_t is = due__load_relaxed(&known); /* no edge: at worst it is found out twice */
+
+    if (is == UNKNOWN) {
+        is = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0
+                 ? READY
+                 : REFUSED;
+        due__store_relaxed(&known, is); /* no edge: as above */
+    }
+    return is == READY;
+}
+
+void due__threads_fence(void)
+{
+    const uint32_t nobody = 0;
+
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
+        return;
+    /* It is not registered any more, or is forbidden by now.  Then a store reaches the others all
+     * the same, within less than a microsecond; and who was before it has gone on by then. */
+    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+        due__futex_wait(&nobody, 0, due__monotonic_now() + DUE_MS(1), false);
+}
+
+/* ---- Sleeping ---- */
 
 void due__futex_wait(const uint32_t *word, uint32_t value, int64_t until_ns, bool precise)
 {

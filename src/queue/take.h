@@ -90,6 +90,14 @@ static inline __attribute__((always_inline)) bool due__take_one_shown(struct due
     return false;
 }
 
+/* Under the lock: one was taken for good there. */
+static inline void due__taken_count(struct due_queue *q)
+{
+    uint64_t taken = due__load_relaxed(&q->taken); /* no edge: written under T */
+
+    due__store_release(&q->taken, taken + 1); /* C2 of closing.c */
+}
+
 /* What is shown is next only if nothing that was submitted may stand before it, and not by
  * priority, where a job that came due meanwhile may. */
 static inline bool due__shown_is_next(struct due_queue *q)

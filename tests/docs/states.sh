@@ -1,6 +1,7 @@
 #!/bin/sh
-# states.sh SOURCE [BUILD] - the two tables of a store's sender and reader in docs/concurrency.md
-# against those of src/store/state.c: each event, and the state after it from each state.
+# states.sh SOURCE [BUILD] - the two tables of a store's sender and reader in
+# docs/concurrency-stores.md against those of src/store/state.c: each event, and the state after it
+# from each state.
 set -eu
 export LC_ALL=C
 
@@ -20,9 +21,9 @@ sed -nE '
     s/^.*$/| & |/p' src/store/state.c | tr 'A-Z_' 'a-z ' |
     sed ':again; s/| no |/| - |/; t again' >"$work/code"
 grep -E '^\| (Event|fill|send|unanswered|anew|end|end rest|end followed|shown|again|rewritten) \|' \
-    docs/concurrency.md | tr 'A-Z' 'a-z' >"$work/page" || true
+    docs/concurrency-stores.md | tr 'A-Z' 'a-z' >"$work/page" || true
 [ "$(wc -l <"$work/code")" -ge 12 ] || { echo "states: no tables in src/store/state.c" && exit 1; }
 if ! diff -u "$work/code" "$work/page"; then
-    echo "states: src/store/state.c (-) and docs/concurrency.md (+) differ"
+    echo "states: src/store/state.c (-) and docs/concurrency-stores.md (+) differ"
     exit 1
 fi

@@ -26,6 +26,7 @@
 
 struct engine engine;
 unsigned explore_budget;
+unsigned explore_bias;
 
 static enum ending ending;
 static void *stacks[FIBERS_MAX]; /* of threads that begin anew in each execution */
@@ -174,6 +175,7 @@ void engine_setup(const struct explore_scenario *s)
     engine.fibers = 0;
     engine.failed = false;
     explore_budget = 0;
+    explore_bias = 0;
     memory_forget();
     arena_open();
     system_open();

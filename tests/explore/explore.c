@@ -22,6 +22,7 @@
 static const struct explore_scenario *const rooms[] = {
     explore_scenarios_litmus,        /* the explorer itself */
     explore_scenarios_rooms,         /* lock, bell, inbox, window */
+    explore_scenarios_bias,          /* a lock that is biased */
     explore_scenarios_queue,         /* a queue without proxies */
     explore_scenarios_calling,       /* calls that pass from one to the next */
     explore_scenarios_ahead,         /* what is shown, and what stands before it */

@@ -57,6 +57,8 @@ void explore_instant(int64_t at_ns);
 extern const due_allocator explore_allocator;
 /* In setup: jobs that one tenure sorts in for others; 0: as many as the library says. */
 extern unsigned explore_budget;
+/* Likewise: after so many tenures in a row a lock is biased; 0: never. */
+extern unsigned explore_bias;
 
 /* In threads: what the clock shows, without a step; the wall clock is set by @by_ns. */
 int64_t explore_now(void);
@@ -97,6 +99,7 @@ extern const struct explore_scenario explore_scenarios_queue[];
 extern const struct explore_scenario explore_scenarios_calling[];
 extern const struct explore_scenario explore_scenarios_ahead[];
 extern const struct explore_scenario explore_scenarios_next[];
+extern const struct explore_scenario explore_scenarios_bias[];
 extern const struct explore_scenario explore_scenarios_far[];
 extern const struct explore_scenario explore_scenarios_closing[];
 extern const struct explore_scenario explore_scenarios_settings[];

@@ -24,6 +24,9 @@
 /* How many jobs one tenure sorts in for others is for scenarios to say (explore.h).  A place that
  * is given back is used again by the next enqueue, as it may be. */
 extern unsigned explore_budget;
+/* After so many tenures in a row a lock is biased; 0: never.  For scenarios to say. */
+extern unsigned explore_bias;
+#define DUE__BIAS_AFTER  explore_bias
 #define DUE__FETCH       1u
 #define DUE__FOREIGN_MAX (explore_budget > 0 ? explore_budget : 64u)
 #define DUE__PROXY_BATCH (explore_budget > 0 ? explore_budget : 256u)

@@ -21,6 +21,7 @@
 
 #include "arena.h"
 #include "os/futex.h"
+#include "os/lock.h"
 
 #define FIRST_FD 1000
 #define NS_PER_S INT64_C(1000000000)
@@ -116,6 +117,28 @@ void due__futex_wait(const uint32_t *word, uint32_t value, int64_t until_ns, boo
     memory_step(word, false);
     if (word_now(word) == value)
         engine_park(word, until_ns, -1);
+}
+
+bool due__threads_fence_ready(void)
+{
+    return explore_bias > 0;
+}
+
+/* All stores that are held reach memory at once, as far as others can tell: nothing is between. */
+void due__threads_fence(void)
+{
+    if (!engine.running)
+        return;
+    memory_empty();
+    for (unsigned i = 0; i < engine.fibers; i++)
+        memory_write(&engine.fiber[i], engine.fiber[i].held_count);
+    if (engine.trace)
+        engine_print("fence of all", "", NULL);
+}
+
+uint32_t explore_self(void)
+{
+    return engine.me != NULL ? (uint32_t)(engine.me - engine.fiber) + 1 : DUE__NO_SELF;
 }
 
 void due__futex_wake(const uint32_t *word)

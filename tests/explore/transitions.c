@@ -367,6 +367,7 @@ static void check_all_taken(void)
     due_job job;
 
     explore_budget = 0;
+    explore_bias = 0;
     while (due_dequeue(bench->q, &job, 0) == 0)
         due_job_done(&job);
     explore_check(due_stats_read(bench->q, &s) == 0 && s.waiting == 0, "%llu jobs wait for ever",

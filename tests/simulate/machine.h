@@ -190,6 +190,7 @@ int64_t machine_next_wake(void); /* DUE_FOREVER: nobody wakes by himself */
 
 void memory_begin(void);
 void memory_empty(void); /* the running fibre's buffer */
+void memory_empty_all(void);
 /* As malloc() and free(), for the runner and for what survives processes.  All of it is gone with
  * the next machine_begin(). */
 void *memory_new(size_t size);

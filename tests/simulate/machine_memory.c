@@ -71,6 +71,16 @@ void memory_empty(void)
         show_oldest(machine.me, machine.me->held_count);
 }
 
+void memory_empty_all(void)
+{
+    for (unsigned i = 0; i < machine.fibers; i++) {
+        struct fiber *f = &machine.fiber[i];
+
+        if (f->held_count > 0)
+            show_oldest(f, f->held_count);
+    }
+}
+
 /* Some of somebody's. */
 static void show_some(void)
 {

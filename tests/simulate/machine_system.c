@@ -15,6 +15,7 @@
 
 #include "machine.h"
 #include "os/futex.h"
+#include "os/lock.h"
 #include "system.h"
 
 #define FIRST_FD 1000
@@ -32,11 +33,13 @@ struct timer {
 static struct timer timers[TIMERS_MAX];
 
 unsigned explore_budget; /* as many as the library says */
+unsigned explore_bias;   /* of tenures in a row, after which a lock is biased */
 
 void system_begin(void)
 {
     memset(timers, 0, sizeof timers);
     explore_budget = 0;
+    explore_bias = 2;
 }
 
 void system_forget_process(unsigned process)
@@ -107,6 +110,23 @@ void due__futex_wait(const uint32_t *word, uint32_t value, int64_t until_ns, boo
     machine_step();
     if (word_now(word) == value)
         machine_park(word, until_ns, -1);
+}
+
+bool due__threads_fence_ready(void)
+{
+    return explore_bias > 0;
+}
+
+void due__threads_fence(void)
+{
+    machine_step();
+    memory_empty_all();
+}
+
+/* A fibre of another program is another thread. */
+uint32_t explore_self(void)
+{
+    return machine.me != NULL ? (uint32_t)(machine.me - machine.fiber) + 1 : DUE__NO_SELF;
 }
 
 void due__futex_wake(const uint32_t *word)
