@@ -3,8 +3,10 @@
 #include "lab/take.h"
 
 #include <limits.h>
+#include <pthread.h>
 
 #define BATCH 100
+#define HUGE  70000 /* never from memory that is kept: each time it is asked for */
 
 static void fill(due_spec *specs, size_t n)
 {
@@ -104,6 +106,58 @@ LAB_TEST(enqueue_batch, refuses_when_closed)
     fill(specs, 2);
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 0), 0);
     cr_expect_eq(due_enqueue_batch(lab.q, specs, 2, 0, NULL), DUE_ECLOSED);
+    lab_close(&lab);
+}
+
+static void *begin_to_close(void *arg)
+{
+    struct lab *lab = arg;
+
+    cr_expect_eq(due_close(lab->q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT, "jobs wait");
+    return NULL;
+}
+
+/* The call has looked at the queue, and has a place for each job, but not all of their memory. */
+static void close_meanwhile(void *ctx, size_t size)
+{
+    struct lab *lab = ctx;
+    pthread_t other;
+
+    if (size < HUGE)
+        return;
+    lab->state->memory.on_alloc = NULL;
+    cr_assert_eq(pthread_create(&other, NULL, begin_to_close, lab), 0);
+    pthread_join(other, NULL);
+}
+
+LAB_TEST(enqueue_batch, that_a_close_refuses_takes_nothing_of_an_earlier_one_away)
+{
+    enum { FIRST = 5, SECOND = 3 };
+    static char bytes[FIRST][HUGE];
+    struct lab lab = lab_open();
+    due_spec specs[FIRST];
+    due_job job;
+
+    for (size_t i = 0; i < FIRST; i++) {
+        memset(bytes[i], (int)('a' + i), HUGE);
+        specs[i] =
+            (due_spec){ DUE_SPEC_INIT, .at_ns = (int64_t)i + 1, .data = bytes[i], .len = HUGE };
+    }
+    cr_assert_eq(due_enqueue_batch(lab.q, specs, FIRST, 0, NULL), FIRST);
+    lab.state->memory.on_alloc_ctx = &lab;
+    lab.state->memory.on_alloc = close_meanwhile;
+    cr_expect_eq(due_enqueue_batch(lab.q, specs, SECOND, 0, NULL), DUE_ECLOSED);
+    cr_expect_null(lab.state->memory.on_alloc, "this proves nothing");
+    cr_expect_eq(lab_stats(&lab).waiting, FIRST);
+    lab_turn_to(&lab, FIRST);
+    for (size_t i = 0; i < FIRST; i++) {
+        cr_assert_eq(due_dequeue(lab.q, &job, 0), 0, "%zu", i);
+        cr_expect_eq(job.deadline_ns, (int64_t)i + 1);
+        cr_expect_eq(job.len, HUGE);
+        cr_expect_eq(memcmp(job.data, bytes[i], HUGE), 0, "%zu", i);
+        due_job_done(&job);
+    }
+    cr_expect_eq(due_dequeue(lab.q, &job, 0), DUE_ECLOSED);
     lab_close(&lab);
 }
 

@@ -1,11 +1,15 @@
 /* The descriptor for event loops. */
 #include "lab/lab.h"
 
+#include "os/atomic.h"
 #include "queue/queue.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 static bool readable(int fd, int wait_ms)
@@ -40,6 +44,67 @@ LAB_TEST(fd, is_always_the_same_and_not_inherited)
 
     cr_expect_eq(fd_of(&lab), fd);
     cr_expect(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    lab_close(&lab);
+}
+
+/* Of a program that has closed its standard input.  No other can be had. */
+LAB_TEST(fd, may_be_the_first_of_all)
+{
+    struct lab lab = lab_open();
+    struct rlimit limit;
+
+    close(0);
+    cr_assert_eq(fd_of(&lab), 0);
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = 1;
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    int again = due_fd(lab.q);
+    limit.rlim_cur = before;
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    cr_expect_eq(again, 0, "%d", again);
+    lab_enqueue(&lab, "job", .delay_ns = 0);
+    cr_expect(readable(0, 5000));
+    lab_close(&lab);
+    cr_expect_eq(fcntl(0, F_GETFD), -1, "it is still open");
+}
+
+static unsigned descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned n = 0;
+
+    cr_assert_not_null(dir);
+    while (readdir(dir) != NULL)
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static int ask(void *q)
+{
+    return due_fd(q);
+}
+
+/* The other has made one too, but has the lock first. */
+LAB_TEST(fd, is_that_of_who_asked_first)
+{
+    struct lab lab = lab_open();
+    struct crew_thread second;
+
+    close(0);
+    due__lock_acquire(&lab.q->lock);
+    int first = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    unsigned before = descriptors();
+    cr_assert_eq(first, 0);
+    crew_go(&second, ask, lab.q);
+    crew_until_asleep(&second);
+    cr_expect_eq(descriptors(), before + 1, "this proves nothing");
+    due__store_release(&lab.q->fd_want, DUE_FOREVER);
+    due__store_release(&lab.q->fd, first);
+    due__lock_release(&lab.q->lock);
+    cr_expect_eq(crew_join(&second), first);
+    cr_expect_eq(descriptors(), before, "its own is still open");
     lab_close(&lab);
 }
 
