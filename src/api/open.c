@@ -96,12 +96,8 @@ static int options_read(due_options *o, const due_options *given, due_error *err
 static uint64_t random_tag(const void *salt)
 {
     uint64_t tag;
-    int cancel;
 
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    ssize_t got = getrandom(&tag, sizeof tag, GRND_NONBLOCK);
-    pthread_setcancelstate(cancel, NULL);
-    if (got != (ssize_t)sizeof tag)
+    if (getrandom(&tag, sizeof tag, GRND_NONBLOCK) != (ssize_t)sizeof tag)
         tag = (uint64_t)due__monotonic_now() * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)salt;
     return tag;
 }
@@ -371,25 +367,16 @@ free_mark:
     return rc;
 }
 
-int due_open(due_queue **queue, const due_options *options, due_error *error)
+/* With options that make sense. */
+static int open_with(due_queue **queue, const due_options *o, due_error *error)
 {
-    due_options given = { DUE_OPTIONS_INIT };
-    const due_options *o = &given;
     struct due__alloc alloc;
     struct due__clock clock;
 
-    *queue = NULL;
-    if (error != NULL)
-        *error = (due_error){ "", "" };
-    int rc = options_read(&given, options, error);
-    if (rc == 0)
-        rc = options_check(o, error);
-    if (rc != 0)
-        return rc;
     enum due_clock_kind kind = o->clock;
     if (o->store != NULL && o->manual == NULL)
         kind = DUE_CLOCK_REALTIME;
-    rc = due__clock_init(&clock, kind, o->manual);
+    int rc = due__clock_init(&clock, kind, o->manual);
     if (rc != 0)
         return fail(error, rc, "the clock is not available",
                     "choose another, or a manual clock without a kind");
@@ -411,6 +398,25 @@ int due_open(due_queue **queue, const due_options *options, due_error *error)
         due__clock_join(clock.manual, &q->turns);
     *queue = q;
     return 0;
+}
+
+int due_open(due_queue **queue, const due_options *options, due_error *error)
+{
+    due_options given = { DUE_OPTIONS_INIT };
+    int cancel;
+
+    *queue = NULL;
+    if (error != NULL)
+        *error = (due_error){ "", "" };
+    int rc = options_read(&given, options, error);
+    if (rc == 0)
+        rc = options_check(&given, error);
+    if (rc != 0)
+        return rc;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* files and stores are points of it */
+    rc = open_with(queue, &given, error);
+    pthread_setcancelstate(cancel, NULL);
+    return rc;
 }
 
 /* ---- Giving back ---- */
