@@ -121,6 +121,26 @@ Test(enqueue_delegated, jobs_that_come_later_are_not_waited_for, .timeout = 60)
     lab_close(&lab);
 }
 
+/* More than a caller takes along in one tenure: it puts its own behind them. */
+LAB_TEST(enqueue_delegated, a_job_behind_many_others_is_counted_once_and_comes_last)
+{
+    enum { OTHERS = 5 * DUE__FOREIGN_MAX };
+    struct lab lab = lab_open(.start_ns = 10, .with.reserve = OTHERS);
+
+    due__lock_acquire(&lab.q->lock);
+    for (unsigned i = 0; i < OTHERS; i++)
+        lab_enqueue(&lab, "other", .at_ns = 10);
+    due__lock_release(&lab.q->lock);
+    lab_enqueue(&lab, "own", .at_ns = 10);
+    for (unsigned i = 0; i < OTHERS; i++)
+        cr_assert_str_eq(lab_dequeue(&lab), "other", "%u", i);
+    cr_expect_str_eq(lab_dequeue(&lab), "own");
+    struct due_stats s = lab_stats(&lab);
+    cr_expect_eq(s.direct + s.delegated, OTHERS + 1u, "%ju and %ju", (uintmax_t)s.direct,
+                 (uintmax_t)s.delegated);
+    lab_close(&lab);
+}
+
 /* A proxy sorts in 256 at a time, and another one hands out meanwhile. */
 LAB_TEST(dequeue_proxy, hands_out_the_last_of_thousands_first_if_it_was_due_first)
 {

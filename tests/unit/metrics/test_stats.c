@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "due/metrics.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
 
@@ -260,5 +261,22 @@ Test(memory, that_was_given_back_is_neither_counted_as_idle_nor_lost, .timeout =
             bytes = atomic_load(&lab.state->memory.bytes);
     }
     cr_expect_leq(atomic_load(&lab.state->memory.bytes), bytes, "it is used again");
+    lab_close(&lab);
+}
+
+/* What has left may be counted before what has come: then there are none, and not less. */
+LAB_TEST(stats, of_a_topic_are_not_negative_between_two_counts)
+{
+    struct lab lab = lab_open(.with.metrics = 1);
+    uint64_t *figure = due__topic_at(lab.q, 0)->tallies[0].figure;
+    struct due_topic_stats s;
+
+    due__add_relaxed(&figure[DUE__F_READY], UINT64_MAX);
+    due__add_relaxed(&figure[DUE__F_LEASED], UINT64_MAX);
+    cr_assert_eq(due_topic_stats_read(lab.q, 0, &s), 0);
+    cr_expect_eq(s.ready, 0u, "%ju", (uintmax_t)s.ready);
+    cr_expect_eq(s.leased, 0u, "%ju", (uintmax_t)s.leased);
+    due__add_relaxed(&figure[DUE__F_READY], 1);
+    due__add_relaxed(&figure[DUE__F_LEASED], 1);
     lab_close(&lab);
 }

@@ -1,5 +1,6 @@
 /* Dequeues that spin (spin_ns) until their job is due, on the clock that they spin on. */
 #include "lab/lab.h"
+#include "lab/take.h"
 
 #define SPIN .kernel = true, .with.spin_ns = DUE_S(10000)
 
@@ -231,5 +232,62 @@ LAB_TEST(spin, takes_any_job)
     cr_assert_eq(due_dequeue(lab.q, &job, DUE_FOREVER), 0);
     cr_expect_eq(job.topic, topic);
     cr_expect_str_eq(lab_text(&lab, &job), "milk");
+    lab_close(&lab);
+}
+
+/* Whoever else waits in such a queue gets what he waits for. */
+LAB_TEST(spin, is_for_one_job_that_is_taken_for_good)
+{
+    struct lab lab = lab_open(SPIN);
+    due_job jobs[2];
+
+    for (int i = 0; i < 8; i++) {
+        int way = i % 4; /* the second time others than the usual ways are open too */
+
+        lab_enqueue(&lab, "tea", .delay_ns = DUE_MS(1));
+        int rc = way == 0   ? due_reserve(lab.q, jobs, DUE_FOREVER)
+                 : way == 1 ? take_leased_some(lab.q, NULL, 0, jobs, 2, DUE_S(10), DUE_FOREVER)
+                 : way == 2 ? take_some(lab.q, NULL, 0, jobs, 2, DUE_FOREVER)
+                            : take_from(lab.q, &(int){ 0 }, 1, jobs, DUE_FOREVER);
+        cr_assert_eq(rc, way == 1 || way == 2, "way %d: %s", way, due_error_name(rc));
+        cr_expect_geq(due_now(lab.q), jobs[0].deadline_ns);
+        if (way < 2)
+            cr_expect_eq(due_ack(&jobs[0]), 0);
+        else
+            cr_expect_str_eq(lab_text(&lab, &jobs[0]), "tea");
+    }
+    lab_close(&lab);
+}
+
+LAB_TEST(spin, takes_a_job_when_it_is_due_on_every_clock)
+{
+    static const enum due_clock_kind kinds[] = { DUE_CLOCK_MONOTONIC, DUE_CLOCK_BOOTTIME,
+                                                 DUE_CLOCK_REALTIME };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct lab lab = lab_open(SPIN, .with.clock = kinds[i]);
+        due_job job;
+
+        for (int k = 0; k < 3; k++) {
+            lab_enqueue(&lab, "tea", .delay_ns = DUE_MS(1));
+            cr_assert_eq(due_dequeue(lab.q, &job, DUE_S(20)), 0, "clock %zu", i);
+            cr_expect_geq(due_now(lab.q), job.deadline_ns, "clock %zu: early", i);
+            cr_expect_str_eq(lab_text(&lab, &job), "tea");
+        }
+        lab_close(&lab);
+    }
+}
+
+/* Until then the caller sleeps: here a hundred milliseconds, and spins for the last one. */
+LAB_TEST(spin, begins_as_long_before_a_job_as_was_said)
+{
+    struct lab lab = lab_open(.kernel = true, .with.spin_ns = DUE_MS(1));
+    due_job job;
+
+    int64_t before = crew_cpu_ns();
+    lab_enqueue(&lab, "tea", .delay_ns = DUE_MS(100));
+    cr_assert_eq(due_dequeue(lab.q, &job, DUE_FOREVER), 0);
+    cr_expect_lt(crew_cpu_ns() - before, DUE_MS(30));
+    cr_expect_str_eq(lab_text(&lab, &job), "tea");
     lab_close(&lab);
 }
