@@ -192,3 +192,47 @@ Test(calls, go_to_nobody_for_a_topic_that_is_paused, .timeout = 10)
     crowd_go(&crowd);
     lab_close(&lab);
 }
+
+/* What the heartbeat looks for.  By hand: a topic that was paused is not, and nobody was called. */
+static void expect_lost(struct lab *lab, unsigned jobs)
+{
+    struct due__topic *t = due__topic_at(lab->q, 0);
+    struct crowd c;
+
+    cr_assert_eq(due_pause(lab->q, 0), 0);
+    for (unsigned i = 0; i < jobs; i++)
+        lab_enqueue(lab, "job", .delay_ns = 0);
+    due_poll(lab->q, NULL);
+    due__lock_acquire(&lab->q->lock);
+    cr_expect(due__called_for(lab->q, t), "it is paused");
+    t->paused = false;
+    cr_expect(due__called_for(lab->q, t), "nobody waits");
+    t->paused = true;
+    due__lock_release(&lab->q->lock);
+    crowd_park(&c, lab, NULL);
+    due__lock_acquire(&lab->q->lock);
+    cr_expect(due__called_for(lab->q, t), "it is paused, though somebody waits");
+    t->paused = false;
+    cr_expect_eq(due__called_for(lab->q, t), jobs == 0, "nobody is under way for %u", jobs);
+    due__store_relaxed(&t->under_way, DUE__UNDER_WAY);
+    cr_expect_eq(due__called_for(lab->q, t), jobs < 2, "one is under way for %u", jobs);
+    due__store_relaxed(&t->under_way, DUE__AWAITED);
+    cr_expect(due__called_for(lab->q, t), "whoever is under way calls the next");
+    due__store_relaxed(&t->under_way, DUE__NOBODY);
+    t->paused = true;
+    due__lock_release(&lab->q->lock);
+    crowd_go(&c);
+    cr_assert_eq(due_resume(lab->q, 0), 0);
+    for (unsigned i = 0; i < jobs; i++)
+        cr_expect_str_eq(lab_dequeue(lab), "job");
+}
+
+LAB_TEST(calls, that_were_lost_are_known)
+{
+    for (unsigned jobs = 0; jobs < 3; jobs++) {
+        struct lab lab = lab_open();
+
+        expect_lost(&lab, jobs);
+        lab_close(&lab);
+    }
+}
