@@ -258,3 +258,26 @@ LAB_TEST(capacity, keeps_the_room_of_a_reserved_job_until_it_is_done)
     cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), 0, "an ack gives room");
     lab_close(&lab);
 }
+
+/* Neither for room nor for a job, nor for the end: whatever they waited on is used again. */
+LAB_TEST(capacity, callers_that_waited_in_vain_leave_no_memory_behind)
+{
+    struct lab lab = lab_open(.kernel = true, .with.capacity = 1);
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = DUE_S(1000) };
+    size_t blocks = 0;
+    due_job job;
+
+    cr_assert_eq(due_enqueue(lab.q, &spec, 0, NULL), 0);
+    for (int i = 0; i < 40; i++) {
+        cr_assert_eq(due_enqueue(lab.q, &spec, 1, NULL), DUE_ETIMEDOUT);
+        cr_assert_eq(due_enqueue_batch(lab.q, &spec, 1, 1, NULL), DUE_ETIMEDOUT);
+        cr_assert_eq(due_dequeue(lab.q, &job, 1), DUE_ETIMEDOUT);
+        cr_assert_eq(take_leased(lab.q, &job, DUE_S(1), 1), DUE_ETIMEDOUT);
+        if (i == 5)
+            blocks = atomic_load(&lab.state->memory.live);
+    }
+    for (int i = 0; i < 40; i++)
+        cr_assert_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 1), DUE_ETIMEDOUT);
+    cr_expect_leq(atomic_load(&lab.state->memory.live), blocks, "a call has kept a block");
+    lab_close(&lab);
+}

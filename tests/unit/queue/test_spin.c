@@ -291,3 +291,22 @@ LAB_TEST(spin, begins_as_long_before_a_job_as_was_said)
     cr_expect_str_eq(lab_text(&lab, &job), "tea");
     lab_close(&lab);
 }
+
+/* Whoever spins does not sleep: of many times once at least nothing else makes him. */
+Test(spin, is_no_sleep, .timeout = 60)
+{
+    struct lab lab = lab_open(SPIN, .with.proxies = DUE_PROXIES_NEVER);
+    uint64_t least = UINT64_MAX;
+    due_job job;
+
+    for (int i = 0; i < 200 && least > 0; i++) {
+        lab_enqueue(&lab, "tea", .delay_ns = DUE_US(300));
+        uint64_t before = crew_switches();
+        cr_assert_eq(due_dequeue(lab.q, &job, DUE_FOREVER), 0);
+        uint64_t slept = crew_switches() - before;
+        least = slept < least ? slept : least;
+        cr_expect_str_eq(lab_text(&lab, &job), "tea");
+    }
+    cr_expect_eq(least, 0u, "%ju times at least", (uintmax_t)least);
+    lab_close(&lab);
+}

@@ -270,6 +270,41 @@ Test(stored_dead, a_burial_in_doubt_is_seen_through, .timeout = 60)
     }
 }
 
+/* Whoever would have got it finds that its time is over, and is not to have it. */
+Test(stored_dead, one_that_expires_in_doubt_is_handed_to_nobody, .timeout = 60)
+{
+    for (int run = 0; run < 4; run++) {
+        struct shop s = shop_new(IN_MEMORY, AT(10, .with.store_timeout_ns = DUE_MS(50)));
+        struct crew_call call;
+
+        lab_enqueue(&s.lab, "tea", .more = EXTRA(.ttl_ns = 5));
+        lab_turn_to(&s.lab, 20);
+        memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                           .times = MEMORY_ALWAYS,
+                                                           .kind = run % 2 ? MEMORY_DOUBT_LANDED
+                                                                           : MEMORY_DOUBT_NOT });
+        if (run < 2)
+            crew_call_dequeue(&call, s.lab.q, 5);
+        else
+            crew_call_reserve(&call, s.lab.q, NULL, 0, LEASE, 5);
+        crew_sleep(
+            DUE_MS(200)); /* so that it has given up waiting; if it has not this shows less */
+        memory_store_forgive(s.store);
+        cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+        until_dead(&s, 1);
+        lab_turn_to(&s.lab, 25);
+        int rc = crew_call_answer(&call);
+        cr_expect_eq(rc, DUE_ETIMEDOUT, "%s", due_error_name(rc));
+        cr_expect_eq(try_reserve(&s), DUE_EAGAIN);
+        cr_expect_eq(lab_stats(&s.lab).waiting, 0u);
+        cr_expect_eq(lab_stats(&s.lab).ready, 0u);
+        shop_crash(&s, AT(20));
+        cr_expect_eq(only_dead(&s).cause, DUE_CAUSE_EXPIRED);
+        cr_expect_eq(try_reserve(&s), DUE_EAGAIN);
+        shop_close(&s);
+    }
+}
+
 /* An attempt that is in doubt is not handed out, and counted at most once. */
 Test(stored_attempts, in_doubt_are_not_handed_out_twice, .timeout = 60)
 {
