@@ -1,6 +1,7 @@
 /* Putting in many at once, and taking out many at once. */
 #include "lab/lab.h"
 #include "lab/take.h"
+#include "queue/queue.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -157,6 +158,54 @@ LAB_TEST(enqueue_batch, that_a_close_refuses_takes_nothing_of_an_earlier_one_awa
         cr_expect_eq(memcmp(job.data, bytes[i], HUGE), 0, "%zu", i);
         due_job_done(&job);
     }
+    cr_expect_eq(due_dequeue(lab.q, &job, 0), DUE_ECLOSED);
+    lab_close(&lab);
+}
+
+/* A job is crowded out by one that has died: the call has put in some, and comes to the next. */
+static void close_at_discard(void *ctx, const due_job *job)
+{
+    struct lab *lab = *(struct lab **)ctx;
+    pthread_t other;
+
+    if (lab == NULL)
+        return;
+    *(struct lab **)ctx = NULL;
+    cr_expect_eq(job->len, 3u);
+    cr_assert_eq(pthread_create(&other, NULL, begin_to_close, lab), 0);
+    pthread_join(other, NULL);
+}
+
+Test(enqueue_batch, that_a_close_meets_puts_in_no_more, .timeout = 60)
+{
+    static const due_retry once = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 };
+    enum { JOBS = 5000 };
+    static due_spec specs[JOBS];
+    struct lab *closes = NULL;
+    struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER, .with.dead_max = 1,
+                              .with.on_discard = close_at_discard, .with.discard_ctx = &closes,
+                              .with.retry = once, .with.reserve = JOBS);
+    due_job job;
+
+    for (int i = 0; i < 2; i++) {
+        lab_enqueue(&lab, "tea", .delay_ns = 0);
+        cr_assert_eq(lab_reserve(&lab, &job, 100), 0);
+        if (i == 0)
+            cr_assert_eq(due_bury(&job, NULL), 0);
+        else
+            due_job_done(&job);
+    }
+    lab_turn_to(&lab, 100); /* nobody has seen that it was the last attempt of the second */
+    cr_assert_eq(lab.q->dead_count, 1u);
+    for (int i = 0; i < JOBS; i++)
+        specs[i] = (due_spec){ DUE_SPEC_INIT };
+    closes = &lab;
+    int n = due_enqueue_batch(lab.q, specs, JOBS, 0, NULL);
+    cr_expect_null(closes, "this proves nothing");
+    cr_expect(n > 0 && n < JOBS, "%d", n);
+    cr_expect_eq(lab_stats(&lab).waiting, (uint64_t)n);
+    for (int i = 0; i < n; i++)
+        cr_assert_not_null(lab_dequeue(&lab), "%d of %d", i, n);
     cr_expect_eq(due_dequeue(lab.q, &job, 0), DUE_ECLOSED);
     lab_close(&lab);
 }

@@ -1,4 +1,6 @@
 /* A waiting job gets other content, or another time, in place. */
+#include <pthread.h>
+
 #include "lab/lab.h"
 #include "lab/take.h"
 
@@ -453,4 +455,84 @@ LAB_TEST(amend, put_off_it_lets_its_group_go_on)
     cr_expect_str_eq(lab_dequeue(&lab), "A");
     cr_expect_eq(lab_stats(&lab).passed, 0u);
     lab_close(&lab);
+}
+
+/* ---- Another change comes first ---- */
+
+static const due_retry rarely = { .kind = DUE_RETRY_FIXED, .attempts_max = 7, .delay_ns = 70 };
+
+struct first {
+    struct lab *lab;
+    due_id id;
+    unsigned what; /* 0: nothing, so far */
+};
+
+static int amend_part(struct lab *lab, due_id id, unsigned what)
+{
+    due_spec spec = { DUE_SPEC_INIT, .priority = 9, .data = "a text that has a block of its own",
+                      .len = 34,
+                      .more = EXTRA(.headers = "head", .headers_len = 4, .retry = &rarely) };
+
+    return due_amend(lab->q, id, &spec, what);
+}
+
+static void *amend_first(void *arg)
+{
+    const struct first *it = arg;
+
+    cr_expect_eq(amend_part(it->lab, it->id, it->what), 0);
+    return NULL;
+}
+
+/* The second call has looked at the job, and asks for memory. */
+static void come_first(void *ctx, size_t size)
+{
+    struct first *it = ctx;
+    pthread_t other;
+
+    (void)size;
+    it->lab->state->memory.on_alloc = NULL;
+    cr_assert_eq(pthread_create(&other, NULL, amend_first, it), 0);
+    pthread_join(other, NULL);
+}
+
+static void expect_both(unsigned first, unsigned second, size_t len)
+{
+    static const char old_text[100] = "as it was";
+    struct lab lab = lab_open();
+    struct first it = { .lab = &lab, .what = first };
+    due_spec spec = { DUE_SPEC_INIT, .data = old_text, .len = len };
+    due_job job;
+
+    cr_assert_eq(due_enqueue(lab.q, &spec, 0, &it.id), 0);
+    cr_assert_eq(amend_part(&lab, it.id, DUE_SET_RETRY), 0); /* the policy is known from here on */
+    cr_assert_eq(due_cancel(lab.q, it.id, NULL), 0);
+    cr_assert_eq(due_enqueue(lab.q, &spec, 0, &it.id), 0);
+    due_poll(lab.q, NULL);
+    lab.state->memory.on_alloc_ctx = &it;
+    lab.state->memory.on_alloc = come_first;
+    cr_expect_eq(amend_part(&lab, it.id, second), 0, "%x, then %x", first, second);
+    cr_expect_null(lab.state->memory.on_alloc, "this proves nothing");
+    unsigned what = first | second;
+    cr_assert_eq(lab_reserve(&lab, &job, 100), 0);
+    cr_expect_eq(job.priority, what & DUE_SET_PRIORITY ? 9 : 0, "%x, then %x", first, second);
+    cr_expect_eq(job.headers_len, what & DUE_SET_HEADERS ? 4u : 0u, "%x, then %x", first, second);
+    cr_expect_eq(job.len, what & DUE_SET_DATA ? 34u : len, "%x, then %x", first, second);
+    cr_expect_eq(memcmp(job.data, what & DUE_SET_DATA ? "a text" : "as it ", 6), 0);
+    cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
+    cr_expect_eq(lab_find(&lab, it.id).deadline_ns == 70, (what & DUE_SET_RETRY) != 0,
+                 "%x, then %x", first, second);
+    cr_expect_eq(atomic_load(&lab.state->memory.bad), 0u);
+    lab_close(&lab);
+}
+
+LAB_TEST(update, keeps_what_another_call_has_changed_meanwhile)
+{
+    static const unsigned parts[] = { DUE_SET_DATA, DUE_SET_HEADERS, DUE_SET_PRIORITY,
+                                      DUE_SET_RETRY };
+
+    for (unsigned i = 0; i < 16; i++) {
+        expect_both(parts[i / 4], parts[i % 4], 10);
+        expect_both(parts[i / 4], parts[i % 4], 100);
+    }
 }
