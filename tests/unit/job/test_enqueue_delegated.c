@@ -141,6 +141,36 @@ LAB_TEST(enqueue_delegated, a_job_behind_many_others_is_counted_once_and_comes_l
     lab_close(&lab);
 }
 
+/* It has exchanged the end of the inbox, and not linked what stood there: by hand. */
+LAB_TEST(enqueue_delegated, a_producer_that_stands_still_holds_up_nobody)
+{
+    static struct due__job half;
+    struct lab lab = lab_open(.start_ns = 10, .with.reserve = 64);
+    struct cds_wfcq_tail *tail = &lab.q->inbox.tail;
+    struct crew_call call;
+
+    due__lock_acquire(&lab.q->lock);
+    lab_enqueue(&lab, "first", .at_ns = 5);
+    lab_enqueue(&lab, "second", .at_ns = 5);
+    half.word = due__word(1, 0, DUE__WAITING | DUE__LINKED);
+    struct cds_wfcq_node *before = due__load_acquire(&tail->p);
+    due__store_release(&tail->p, &half.link.node);
+    due__inbox_knock(&lab.q->inbox);
+    due__lock_release(&lab.q->lock);
+    for (int i = 0; i < 2; i++) { /* with and without a job */
+        crew_call_dequeue(&call, lab.q, 0);
+        int rc = crew_call_answer(&call);
+        cr_expect_eq(rc, i == 0 ? 0 : DUE_EAGAIN, "%s", due_error_name(rc));
+        if (rc == 0)
+            cr_expect_str_eq(lab_text(&lab, &call.job), "first");
+        due_poll(lab.q, NULL);
+    }
+    due__store_release(&tail->p, before); /* as if it had never come */
+    due__inbox_knock(&lab.q->inbox);
+    cr_expect_str_eq(lab_dequeue_all(&lab), "second");
+    lab_close(&lab);
+}
+
 /* A proxy sorts in 256 at a time, and another one hands out meanwhile. */
 LAB_TEST(dequeue_proxy, hands_out_the_last_of_thousands_first_if_it_was_due_first)
 {

@@ -436,34 +436,6 @@ LAB_TEST(keys, kept_keys_go_when_their_time_is_over)
     lab_close(&lab);
 }
 
-static size_t bytes_of_kept(struct lab *lab, int round)
-{
-    char key[16];
-
-    for (int i = 0; i < 5000; i++) {
-        snprintf(key, sizeof key, "%d.%d", round, i);
-        cr_assert_eq(lab_put_key(lab, key, DUE_KEY_REFUSE, "x", NULL,
-                                 (due_spec){ .more = EXTRA(.keep_key_ns = 10) }),
-                     0);
-        cr_assert_str_eq(lab_dequeue(lab), "x");
-    }
-    lab_advance(lab, 10);
-    return lab->state->memory.bytes;
-}
-
-/* Nobody asks for it. */
-LAB_TEST(keys, kept_keys_whose_time_is_over_make_room_for_others)
-{
-    struct lab lab = lab_open();
-    size_t first = bytes_of_kept(&lab, 0);
-    size_t last = first;
-
-    for (int round = 1; round < 8; round++)
-        last = bytes_of_kept(&lab, round);
-    cr_expect_leq(last, 2 * first, "%zu, then %zu", first, last);
-    lab_close(&lab);
-}
-
 /* ---- Keys are bytes ---- */
 
 LAB_TEST(keys, keys_of_all_lengths_and_bytes_are_told_apart)

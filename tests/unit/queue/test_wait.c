@@ -1,5 +1,6 @@
 /* Dequeues that wait.  Threads are known to sleep before the clock is turned. */
 #include "lab/lab.h"
+#include "queue/queue.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -361,4 +362,33 @@ Test(wait, ends_also_where_the_first_descriptor_is_the_queues, .timeout = 30)
     cr_assert_eq(crew_call_answer(&call), 0);
     cr_expect_str_eq(lab_text(&lab, &call.job), "now");
     lab_close(&lab);
+}
+
+/* The alarm of such a clock is a descriptor, and may be the first of all. */
+LAB_TEST(wait, goes_on_in_a_program_without_standard_input)
+{
+    static const enum due_clock_kind kinds[] = { DUE_CLOCK_BOOTTIME, DUE_CLOCK_REALTIME };
+    enum { CONSUMERS = 3 };
+
+    for (size_t i = 0; i < 2; i++) {
+        close(0);
+        struct lab lab = lab_open(.kernel = true, .with.clock = kinds[i]);
+        struct crew_call call[CONSUMERS];
+        struct crew_thread *all[CONSUMERS];
+
+        cr_assert_eq(lab.q->alarm.fd, 0, "this proves nothing");
+        for (int k = 0; k < CONSUMERS; k++) {
+            crew_call_dequeue(&call[k], lab.q, DUE_FOREVER);
+            all[k] = &call[k].thread;
+        }
+        crew_until_all_asleep(all, CONSUMERS);
+        for (int k = 0; k < CONSUMERS; k++)
+            lab_enqueue(&lab, "tea", .delay_ns = DUE_MS(4 * (CONSUMERS - k)));
+        for (int k = 0; k < CONSUMERS; k++) {
+            cr_assert_eq(crew_call_answer(&call[k]), 0);
+            cr_expect_str_eq(lab_text(&lab, &call[k].job), "tea");
+        }
+        lab_close(&lab);
+        cr_expect_eq(fcntl(0, F_GETFD), -1, "it is still open");
+    }
 }

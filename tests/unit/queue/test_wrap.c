@@ -2,6 +2,7 @@
  *
  * These tests look inside: a queue would have to run for hours or years to get there by itself.
  * (A8, J1) */
+#include "due/metrics.h"
 #include "lab/lab.h"
 
 #include "os/atomic.h"
@@ -88,6 +89,36 @@ LAB_TEST(wrap, of_arrival_numbers_keeps_delayed_ready_paused_and_cancelled_jobs_
     lab_turn_to(&lab, 200);
     cr_expect_str_eq(lab_dequeue_all(&lab), "d e");
     cr_expect_eq(lab_stats(&lab).waiting, 1u);
+    lab_close(&lab);
+}
+
+/* What was ready, shown, behind that, or at a limiter, is so again and counted once. */
+LAB_TEST(wrap, of_arrival_numbers_keeps_the_figures_of_topics)
+{
+    enum { JOBS = 200, TOPICS = 2 };
+    struct lab lab = lab_open(.start_ns = 100, .with.metrics = 1);
+    struct due_topic_stats s;
+
+    cr_assert_eq(lab_topic(&lab, "limited"), 1);
+    cr_assert_eq(due_topic_limit(lab.q, 1, 1), 0);
+    for (int i = 0; i < TOPICS * JOBS; i++)
+        lab_enqueue(&lab, "job", .at_ns = 10 + i / 8, .topic = i % TOPICS);
+    due_poll(lab.q, NULL);
+    use_up_arrivals(&lab, 0);
+    lab_enqueue(&lab, "job", .at_ns = 200);
+    due_poll(lab.q, NULL);
+    for (int topic = 0; topic < TOPICS; topic++) {
+        cr_assert_eq(due_topic_stats_read(lab.q, topic, &s), 0);
+        cr_expect_eq(s.ready, JOBS, "topic %d: %ju", topic, (uintmax_t)s.ready);
+        cr_expect_eq(s.delayed, topic == 0, "topic %d: %ju", topic, (uintmax_t)s.delayed);
+    }
+    for (int i = 0; i < TOPICS * JOBS; i++)
+        cr_assert_not_null(lab_dequeue(&lab), "%d", i);
+    for (int topic = 0; topic < TOPICS; topic++) {
+        cr_assert_eq(due_topic_stats_read(lab.q, topic, &s), 0);
+        cr_expect_eq(s.ready, 0u, "topic %d: %ju", topic, (uintmax_t)s.ready);
+    }
+    cr_expect_eq(lab_stats(&lab).ready, 0u);
     lab_close(&lab);
 }
 
