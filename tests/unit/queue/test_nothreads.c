@@ -118,3 +118,50 @@ LAB_TEST(next_deadline, follows_every_change)
     cr_expect_eq(due_next_deadline(lab.q), DUE_FOREVER);
     lab_close(&lab);
 }
+
+/* ---- When the next one is due ---- */
+
+/* Many stand before it, and are held back: more than are moved at a time, and nobody has moved them
+ * when it is asked for. */
+LAB_TEST(next_deadline, is_not_that_of_many_that_are_due_and_paused)
+{
+    struct lab lab = lab_open(.kernel = true);
+    int topic = lab_topic(&lab, "paused");
+    int64_t at = due_now(lab.q) + DUE_MS(5);
+
+    cr_assert_eq(due_pause(lab.q, topic), 0);
+    for (int i = 0; i < 500; i++)
+        lab_enqueue(&lab, "held back", .at_ns = at + i, .topic = topic);
+    while (due_now(lab.q) <= at + 500)
+        crew_sleep(DUE_MS(1));
+    cr_expect_eq(due_next_deadline(lab.q), DUE_FOREVER);
+    lab_enqueue(&lab, "next", .at_ns = at + DUE_S(1000));
+    cr_expect_eq(due_next_deadline(lab.q), at + DUE_S(1000));
+    cr_expect_eq(due_resume(lab.q, topic), 0);
+    cr_expect_leq(due_next_deadline(lab.q), at + 500);
+    lab_close(&lab);
+}
+
+/* What stood at the head is gone, and behind it are more than are sorted at a time. */
+LAB_TEST(next_deadline, is_that_of_the_first_of_very_many)
+{
+    enum { JOBS = 100000 };
+    struct lab lab = lab_open(.with.reserve = JOBS);
+    int topic = lab_topic(&lab, "paused");
+    uint64_t seed = 5;
+
+    cr_assert_eq(due_pause(lab.q, topic), 0);
+    for (int i = 0; i < 10; i++)
+        lab_enqueue(&lab, "held back", .at_ns = 1 + i, .topic = topic);
+    int64_t first = DUE_S(100) + 7;
+    for (int i = 0; i < JOBS; i++)
+        lab_enqueue(&lab, NULL, .at_ns = first + 1 + (int64_t)crew_below(&seed, 1000000));
+    lab_enqueue(&lab, NULL, .at_ns = first);
+    lab_turn_to(&lab, 20);
+    due_poll(lab.q, NULL);
+    cr_expect_eq(due_next_deadline(lab.q), first);
+    cr_expect_eq(due_next_deadline(lab.q), first);
+    lab_turn_to(&lab, first);
+    cr_expect_eq(due_next_deadline(lab.q), first);
+    lab_close(&lab);
+}
