@@ -1,4 +1,5 @@
 /* Putting in many at once, and taking out many at once. */
+#include "due/metrics.h"
 #include "lab/lab.h"
 #include "lab/take.h"
 #include "queue/queue.h"
@@ -159,6 +160,47 @@ LAB_TEST(enqueue_batch, that_a_close_refuses_takes_nothing_of_an_earlier_one_awa
         due_job_done(&job);
     }
     cr_expect_eq(due_dequeue(lab.q, &job, 0), DUE_ECLOSED);
+    lab_close(&lab);
+}
+
+struct refusals {
+    unsigned produced;
+    unsigned discarded;
+    bool wrong; /* one of them was not as the job was */
+};
+
+static void on_event(void *ctx, const due_event *event)
+{
+    struct refusals *r = ctx;
+
+    r->produced += event->kind == DUE_EVENT_PRODUCED;
+    r->discarded += event->kind == DUE_EVENT_DISCARDED;
+    r->wrong |= event->deadline_ns < 1001 || event->deadline_ns > 1003 || event->priority != 7 ||
+                event->topic != 0 || event->attempts != 0;
+}
+
+/* It is told of each that it was put in, and of each that it is not. */
+LAB_TEST(enqueue_batch, that_a_close_refuses_is_told_as_it_would_have_been)
+{
+    enum { JOBS = 3 };
+    static char bytes[HUGE];
+    struct refusals told = { 0 };
+    struct lab lab = lab_open(.with.on_event = on_event, .with.event_ctx = &told);
+    due_spec specs[JOBS];
+
+    lab_enqueue(&lab, "in the way", .at_ns = 1001, .priority = 7);
+    for (size_t i = 0; i < JOBS; i++)
+        specs[i] = (due_spec){ DUE_SPEC_INIT, .at_ns = 1001 + (int64_t)i, .priority = 7,
+                               .data = bytes, .len = HUGE };
+    lab.state->memory.on_alloc_ctx = &lab;
+    lab.state->memory.on_alloc = close_meanwhile;
+    cr_expect_eq(due_enqueue_batch(lab.q, specs, JOBS, 0, NULL), DUE_ECLOSED);
+    cr_expect_null(lab.state->memory.on_alloc, "this proves nothing");
+    cr_expect_eq(told.produced - told.discarded, 1u, "%u, %u", told.produced, told.discarded);
+    cr_expect_eq(told.discarded, JOBS, "%u", told.discarded);
+    cr_expect_not(told.wrong);
+    cr_expect_eq(due_clear(lab.q, DUE_ALL_TOPICS, NULL), 0);
+    cr_expect_not(told.wrong);
     lab_close(&lab);
 }
 

@@ -1,5 +1,7 @@
 /* With DUE_CONFIRM_ASYNC: once a call has answered that a job is gone its key is nobody's, or is
  * kept, though the store has not heard of it yet. */
+#include <stdio.h>
+
 #include "lab/shop.h"
 #include "lab/take.h"
 
@@ -159,5 +161,32 @@ Test(keys_gone, other_content_of_a_key_begins_with_no_failures, .timeout = 60)
     cr_expect_eq(job.attempts, 1u);
     cr_expect_eq(job.failures, 0u);
     cr_expect_str_eq(lab_text(&s.lab, &job), "jam");
+    shop_close(&s);
+}
+
+/* ---- Those that were kept long enough ---- */
+
+/* The store is told to forget no more of them at once than it takes. */
+Test(keys_gone, that_are_over_are_forgotten_as_far_as_a_batch_has_room, .timeout = 60)
+{
+    enum { KEYS = 600, MORE = 400 };
+    static const struct memory_disk_options small = { .batch_changes = 2 };
+    struct shop s = shop_new(&small, (struct lab_options){ .start_ns = 1 });
+    char key[16];
+
+    for (int i = 0; i < KEYS; i++) {
+        snprintf(key, sizeof key, "%d", i);
+        cr_assert_eq(shop_put(&s, key, "x", NULL, (due_spec){ KEEPS(10) }), 0);
+        cr_assert_str_eq(lab_dequeue(&s.lab), "x");
+    }
+    cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    cr_expect_geq(memory_disk_keys(s.disk), KEYS / 2u);
+    lab_advance(&s.lab, 100);
+    for (int i = 0; i < MORE; i++) {
+        lab_enqueue(&s.lab, "x", .delay_ns = 0);
+        cr_assert_str_eq(lab_dequeue(&s.lab), "x");
+    }
+    cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    cr_expect_leq(memory_disk_keys(s.disk), KEYS / 2u, "%zu", memory_disk_keys(s.disk));
     shop_close(&s);
 }
