@@ -4,6 +4,8 @@
 
 #include "queue/queue.h"
 #include "lab/limiter_lab.h"
+#include "mem/chunks.h"
+#include "os/atomic.h"
 #include "lab/take.h"
 
 #define TEXTS 8
@@ -282,6 +284,59 @@ LAB_TEST(limiter, outlives_the_end_of_the_arrival_numbers)
     due_job_done(&job);
     cr_expect_str_eq(lab_dequeue_all(&lab), "c e g");
     limiter_close(&lab);
+}
+
+/* Nothing is put into the timeline from here on. */
+static void use_up_chunks(struct lab *lab)
+{
+    due__lock_acquire(&lab->q->lock);
+    while (due__pool_take(&lab->q->pool) != NULL)
+        ;
+    due__lock_release(&lab->q->lock);
+}
+
+/* Most of those that wait there were cancelled: who comes, and has no room, sweeps them out. */
+static void expect_room_at(bool group)
+{
+    enum { GONE = 900, STAY = 1000, NEW = 600 };
+    static due_id id[GONE];
+    struct lab lab = lab_open(.start_ns = 10, .with.proxies = DUE_PROXIES_NEVER,
+                              .with.reserve = 2 * (GONE + STAY));
+    due_extra of = { DUE_EXTRA_INIT, OF("g") };
+    const due_extra *more = group ? &of : NULL;
+    int waiting = STAY + NEW;
+
+    if (!group)
+        cr_assert_eq(due_topic_limit(lab.q, 0, 1), 0);
+    lab_enqueue(&lab, "first", .at_ns = 1, .more = more);
+    due_job job = limiter_reserve(&lab);
+    for (int i = 0; i < GONE; i++)
+        id[i] = lab_enqueue(&lab, "gone", .at_ns = 2, .more = more);
+    for (int i = 0; i < STAY; i++)
+        lab_enqueue(&lab, "x", .at_ns = 3, .more = more);
+    due_poll(lab.q, NULL);
+    use_up_chunks(&lab);
+    for (int i = 0; i < GONE; i++)
+        cr_assert_eq(due_cancel(lab.q, id[i], NULL), 0);
+    for (int i = 0; i < NEW; i++) {
+        lab_enqueue(&lab, "x", .at_ns = 4, .more = more);
+        due_poll(lab.q, NULL);
+    }
+    limiter_right(&lab);
+    cr_expect_eq(lab.q->in_lines, lab.q->limiters.slots);
+    for (; waiting > 0; waiting--) {
+        cr_assert_eq(due_ack(&job), 0);
+        job = limiter_reserve(&lab);
+    }
+    cr_assert_eq(due_ack(&job), 0);
+    limiter_nothing(&lab);
+    limiter_close(&lab);
+}
+
+Test(limiter, has_room_for_who_comes_when_most_were_cancelled, .timeout = 60)
+{
+    expect_room_at(false);
+    expect_room_at(true);
 }
 
 LAB_TEST(limiter, has_room_for_thousands_of_groups)
