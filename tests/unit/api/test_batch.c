@@ -152,6 +152,8 @@ LAB_TEST(enqueue_batch, that_a_close_refuses_takes_nothing_of_an_earlier_one_awa
     cr_expect_null(lab.state->memory.on_alloc, "this proves nothing");
     cr_expect_eq(lab_stats(&lab).waiting, FIRST);
     lab_turn_to(&lab, FIRST);
+    due_poll(lab.q, NULL);
+    cr_expect_eq(lab_stats(&lab).ready, FIRST);
     for (size_t i = 0; i < FIRST; i++) {
         cr_assert_eq(due_dequeue(lab.q, &job, 0), 0, "%zu", i);
         cr_expect_eq(job.deadline_ns, (int64_t)i + 1);

@@ -82,3 +82,20 @@ Test(close_log, of_an_empty_queue_says_nothing, .timeout = 60)
     expect_line("", 0, 0);
     lab_close(&lab);
 }
+
+/* Nor of one whose jobs nobody could read. */
+Test(close_log, of_a_stored_queue_whose_store_is_away_says_nothing_of_jobs, .timeout = 60)
+{
+    struct shop s = { .disk = memory_disk_new(NULL) };
+    unsigned discards = 0;
+
+    s.store = memory_store_new(s.disk);
+    shop_fail(&s, MEMORY_LOAD, MEMORY_ALWAYS, MEMORY_AWAY);
+    s.lab = lab_open(.with.store = s.store, .with.store_timeout_ns = DUE_MS(20),
+                     .with.on_log = listen, .with.on_discard = no_discard, .with.ctx = &discards);
+    cr_assert(lab_stats(&s.lab).loading, "this proves nothing");
+    memset(&said, 0, sizeof said);
+    cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
+    expect_line("", 0, 0);
+    shop_close(&s);
+}

@@ -177,6 +177,30 @@ static void all_of(struct lab *lab)
     }
 }
 
+/* Of none at all nothing is touched. */
+LAB_TEST(page_end, is_where_nothing_may_stand)
+{
+    struct lab lab = lab_open();
+    due_job job;
+    due_spec *specs = before_end(0);
+    due_id *ids = before_end(0);
+    due_job *jobs = before_end(0);
+    int *numbers = before_end(0);
+    due_info *infos = before_end(0);
+    due_dead *dead = before_end(0);
+    uint64_t cursor = 0;
+
+    cr_expect_eq(due_enqueue_batch(lab.q, specs, 0, 0, ids), DUE_EINVAL);
+    cr_expect_eq(due_take(lab.q, NULL, jobs, 0, 0), DUE_EINVAL);
+    cr_expect_eq(take_some(lab.q, numbers, 0, &job, 1, 0), DUE_EINVAL);
+    cr_expect_eq(due_cancel_batch(lab.q, ids, 0, numbers), 0);
+    cr_expect_eq(due_ack_batch(jobs, 0, numbers), 0);
+    due_jobs_done(jobs, 0);
+    cr_expect_eq(due_list(lab.q, &cursor, infos, 0), DUE_EINVAL);
+    cr_expect_eq(due_list_dead(lab.q, &cursor, dead, 0), DUE_EINVAL);
+    lab_close(&lab);
+}
+
 LAB_TEST(page_end, is_where_what_many_calls_are_given_may_end)
 {
     struct lab lab = lab_open();

@@ -287,14 +287,17 @@ LAB_TEST(refused, descriptors_by_the_limit_of_the_process_are_an_error_and_no_mo
     for (rlim_t n = 0; n < 24; n++) {
         due_options options = { DUE_OPTIONS_INIT, .clock = DUE_CLOCK_REALTIME,
                                 .proxies = (enum due_proxies)lab_proxies };
+        due_error error = { "", "" };
         due_queue *q;
 
         few = (struct rlimit){ .rlim_cur = n, .rlim_max = all.rlim_max };
         cr_assert_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-        int rc = due_open(&q, &options, NULL);
+        int rc = due_open(&q, &options, &error);
         int fd = rc == 0 ? due_fd(q) : 0;
         cr_assert_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
         cr_assert(rc == 0 || rc == DUE_ESYS, "%s", due_error_name(rc));
+        cr_assert_eq(rc == 0, error.text[0] == 0, "%s", error.text);
+        cr_assert_eq(rc == 0, strstr(error.hint, "ulimit -n") == NULL, "%s", error.hint);
         cr_assert(fd >= 0 || fd == DUE_ESYS, "%s", due_error_name(fd));
         if (rc == 0) {
             close_and_free(q);

@@ -1,5 +1,6 @@
 /* A queue with a store, where several things come together: dead jobs that are put back among the
  * dead, a cancel while the store is asked for something else, and room that nobody will give. */
+#include "api/ack.h"
 #include "lab/shop.h"
 #include "lab/take.h"
 #include "queue/queue.h"
@@ -219,4 +220,36 @@ Test(stored_edges, a_store_of_an_older_version_or_without_room_is_refused, .time
     cr_expect_eq(most, 65536u);
     cr_expect_eq(opened_on(size, 65537, &most, &error), 0, "%s", error.text);
     cr_expect_eq(most, 65536u);
+}
+
+/* ---- Whether its holder is to stop ---- */
+
+static int ack_it(void *job)
+{
+    return due_ack(job);
+}
+
+/* While it is being answered for it is not its holder's to go on with. */
+Test(stored_edges, a_job_that_is_on_its_way_out_is_to_be_stopped, .timeout = 60)
+{
+    struct shop s = shop_make(.start_ns = 10);
+    struct memory_limiter *gate = memory_limiter_new(s.disk);
+    struct crew_thread acks;
+    due_job job;
+
+    lab_enqueue(&s.lab, "tea", .delay_ns = 0);
+    cr_assert_eq(lab_reserve(&s.lab, &job, DUE_S(100)), 0);
+    due_job copy = job;
+    cr_expect_not(due__lease_stopping(&copy));
+    cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    memory_store_fault(
+        s.store, (struct memory_fault){
+                     .verb = MEMORY_COMMIT, .times = 1, .kind = MEMORY_BLOCK, .limiter = gate });
+    crew_go(&acks, ack_it, &job);
+    memory_limiter_reached(gate, 1);
+    cr_expect(due__lease_stopping(&copy));
+    memory_limiter_open(gate);
+    cr_expect_eq(crew_join(&acks), 0);
+    memory_limiter_free(gate);
+    shop_close(&s);
 }
