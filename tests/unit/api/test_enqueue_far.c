@@ -105,6 +105,40 @@ Test(reschedule, keeps_few_dead_slots, .timeout = 60)
     lab_close(&lab);
 }
 
+/* ---- Places ---- */
+
+/* All places are taken but one, which is cancelled and taken again and again. */
+Test(enqueue_far, takes_the_last_place_again_and_again, .timeout = 60)
+{
+    enum { ROUNDS = 20000 };
+    struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+    size_t bytes = lab.state->memory.bytes;
+    size_t before = 0;
+    due_id id;
+    int n = 0;
+
+    for (int grown = 0; grown < 2; n++) { /* to the first job of the second growth */
+        cr_assert_eq(due_enqueue_at(lab.q, DUE_S(1 + n), &old_job, &id), 0);
+        grown += lab.state->memory.bytes > bytes;
+        bytes = lab.state->memory.bytes;
+    }
+    uint32_t places = due__slab_end(&lab.q->slab);
+    for (; n < (int)places; n++)
+        cr_assert_eq(due_enqueue_at(lab.q, DUE_S(1 + n), &old_job, &id), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        cr_assert_eq(due_cancel(lab.q, id, NULL), 0);
+        cr_assert_eq(due_enqueue_at(lab.q, DUE_S(1 + n), &new_job, &id), 0);
+        if (i == 100)
+            before = lab.state->memory.bytes;
+    }
+    cr_expect_leq(due__slab_end(&lab.q->slab), places, "%u of %u", due__slab_end(&lab.q->slab),
+                  places);
+    cr_expect_leq(lab.state->memory.bytes, before, "%zu, then %zu", before,
+                  (size_t)lab.state->memory.bytes);
+    cr_expect_eq(lab_stats(&lab).waiting, (uint64_t)places);
+    lab_close(&lab);
+}
+
 /* ---- Facts ---- */
 
 static struct due__facts facts_of(struct lab *lab, due_id id)
