@@ -1,7 +1,8 @@
 /* flaky.h - memory that is counted, checked, and refused on demand.
  *
  * Every block remembers its size in front of it, so a free with another size, or of something that
- * was never allocated, is noticed.  Memory is filled when it is given and when it comes back.
+ * was never allocated, is noticed; and has a mark behind it, so that it is noticed when more was
+ * written than there is room for.  Memory is filled when it is given and when it comes back.
  */
 #ifndef FLAKY_H
 #define FLAKY_H
@@ -28,7 +29,7 @@ struct flaky {
     atomic_size_t calls; /* allocations asked for */
     atomic_size_t live;  /* blocks that are out */
     atomic_size_t bytes; /* and their bytes */
-    atomic_size_t bad;   /* frees of a wrong size, or of a wrong block */
+    atomic_size_t bad;   /* frees of a wrong size, of a wrong block, or of one that was overrun */
 };
 
 struct flaky_block {
@@ -37,6 +38,15 @@ struct flaky_block {
 };
 
 #define FLAKY_MARK ((size_t)0x5eed5eed5eed5eed)
+
+/* The mark behind @block, wherever that is. */
+static inline bool flaky_is_whole(const struct flaky_block *block)
+{
+    size_t behind;
+
+    memcpy(&behind, (const char *)(block + 1) + block->size, sizeof behind);
+    return behind == block->mark;
+}
 
 static inline void *flaky_alloc(void *ctx, size_t size)
 {
@@ -47,11 +57,12 @@ static inline void *flaky_alloc(void *ctx, size_t size)
         flaky->on_alloc(flaky->on_alloc_ctx, size);
     if (call == flaky->fail_at || (flaky->fail_on && call > flaky->fail_at))
         return NULL;
-    struct flaky_block *block = malloc(sizeof *block + size);
+    struct flaky_block *block = malloc(sizeof *block + size + sizeof block->mark);
     if (block == NULL)
         return NULL;
     *block = (struct flaky_block){ .size = size, .mark = FLAKY_MARK ^ size };
     memset(block + 1, 0xa5, size);
+    memcpy((char *)(block + 1) + size, &block->mark, sizeof block->mark);
     atomic_fetch_add(&flaky->live, 1);
     atomic_fetch_add(&flaky->bytes, size);
     return block + 1;
@@ -62,7 +73,8 @@ static inline void flaky_free(void *ctx, void *memory, size_t size)
     struct flaky *flaky = ctx;
     struct flaky_block *block = (struct flaky_block *)memory - 1;
 
-    if (memory == NULL || block->size != size || block->mark != (FLAKY_MARK ^ size)) {
+    if (memory == NULL || block->size != size || block->mark != (FLAKY_MARK ^ size) ||
+        !flaky_is_whole(block)) {
         atomic_fetch_add(&flaky->bad, 1);
         return;
     }

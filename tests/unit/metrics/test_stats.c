@@ -2,9 +2,11 @@
 #include "lab/lab.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "due/metrics.h"
+#include "lab/exposition.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
 
@@ -278,5 +280,21 @@ LAB_TEST(stats, of_a_topic_are_not_negative_between_two_counts)
     cr_expect_eq(s.leased, 0u, "%ju", (uintmax_t)s.leased);
     due__add_relaxed(&figure[DUE__F_READY], 1);
     due__add_relaxed(&figure[DUE__F_LEASED], 1);
+    lab_close(&lab);
+}
+
+/* Where all jobs are looked at, and there is one of the first topic that has no room: what stands
+ * behind that is left alone, or the lab would say so. */
+LAB_TEST(stats, of_some_topics_are_of_no_other)
+{
+    struct lab lab = lab_open(.with.metrics = 1, .with.order = DUE_ORDER_PRIORITY);
+    char name[16];
+
+    for (int i = 1; i <= DUE_METRICS_TOPICS + 1; i++) {
+        snprintf(name, sizeof name, "t%d", i);
+        lab_enqueue(&lab, "tea", .topic = lab_topic(&lab, name), .at_ns = 10 + i);
+    }
+    lab_turn_to(&lab, 5000);
+    free(exposition_text(lab.q));
     lab_close(&lab);
 }
