@@ -310,3 +310,60 @@ REDIS_PROXY_TEST(redis_orphans, takes_nothing_for_a_name_that_is_none)
     free(seen.data);
     finish(store);
 }
+
+#define DIGITS_23 "00000000000000000000001"
+
+/* A cursor that does not fit would be written over what stands behind it. */
+REDIS_PROXY_TEST(redis_orphans, takes_nothing_for_a_page_that_is_none)
+{
+    static const char *const says[] = { "*2\r\n$24\r\n0" DIGITS_23 "\r\n*0",
+                                        "*2\r\n$46\r\n" DIGITS_23 DIGITS_23 "\r\n*0",
+                                        "*2\r\n$1\r\n0\r\n*1\r\n$14\r\nfourteen bytes",
+                                        "*2\r\n$1\r\n0\r\n*2\r\n$1\r\n0\r\n:0",
+                                        "*2\r\n$1\r\n0\r\n$1\r\n0",
+                                        "*2\r\n:0\r\n*0",
+                                        "*1\r\n$1\r\n0",
+                                        "*3\r\n$1\r\n0\r\n*0\r\n*0" };
+    due_store *store = opened_by_proxy((due_redis_options){ 0 });
+    struct seen seen = { 0 };
+
+    fill_topics(store);
+    ASK("EVAL", REMOVE_FIRST, "1", "due:{q}:t:3");
+    for (size_t i = 0; i < sizeof says / sizeof says[0]; i++) {
+        struct fault_cell cell = { .command = 1,
+                                   .name = "HSCAN",
+                                   .where = FAULT_SENT,
+                                   .what = FAULT_REPLACE,
+                                   .text = says[i] };
+
+        cr_assert_eq(store->verbs->ready(store, soon(LONG_NS)), 0);
+        fault_proxy_plan(proxy, &cell, 1);
+        cr_expect_eq(load_logged(store, &seen), 0, "%s", says[i]);
+        cr_expect_eq(seen.n, 1999u, "%s", says[i]);
+        cr_expect_not_null(strstr(logged, "were not looked for"), "%s: %s", says[i], logged);
+        cr_expect_str_eq(ASK("EXISTS", "due:{q}:q"), ":0\r\n", "%s", says[i]);
+    }
+    free(seen.data);
+    finish(store);
+}
+
+/* One of as many digits as there is room for begins the scan where the server says. */
+REDIS_PROXY_TEST(redis_orphans, goes_on_where_the_longest_cursor_says)
+{
+    struct fault_cell cell = { .command = 1,
+                               .name = "HSCAN",
+                               .where = FAULT_SENT,
+                               .what = FAULT_REPLACE,
+                               .text = "*2\r\n$23\r\n" DIGITS_23 "\r\n*0" };
+    due_store *store = opened_by_proxy((due_redis_options){ 0 });
+    struct seen seen = { 0 };
+
+    fill_topics(store);
+    fault_proxy_plan(proxy, &cell, 1);
+    ASK("EVAL", REMOVE_FIRST, "1", "due:{q}:t:3");
+    cr_expect_eq(load_logged(store, &seen), 0);
+    cr_expect_null(strstr(logged, "were not looked for"), "%s", logged);
+    cr_expect_gt(scans(), 1);
+    free(seen.data);
+    finish(store);
+}
