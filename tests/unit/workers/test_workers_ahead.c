@@ -32,14 +32,15 @@ static void ahead_handle(void *ctx, const due_job *job, due_answer *answer)
 }
 
 /* A lease so long that it calls nobody: what goes back does so for want of patience. */
-static void ahead_open(struct ahead *a, size_t in_flight_max)
+static void ahead_open(struct ahead *a, size_t threads, size_t in_flight_max)
 {
     due_workers_options options = { DUE_WORKERS_INIT, .lease_ns = DUE_S(3600),
                                     .in_flight_max = in_flight_max };
 
     *a = (struct ahead){ .lab = lab_open(.kernel = true) };
     sem_init(&a->go, 0, 0);
-    cr_assert_eq(due_workers_start(&a->pool, a->lab.q, NULL, 0, 1, ahead_handle, a, &options), 0);
+    cr_assert_eq(due_workers_start(&a->pool, a->lab.q, NULL, 0, threads, ahead_handle, a, &options),
+                 0);
     atomic_store(&a->open, true);
     while (!atomic_load(&a->stands)) {
         for (; a->put < atomic_load(&a->handled) + JOBS; a->put++)
@@ -79,7 +80,7 @@ Test(workers_ahead, what_stands_behind_a_slow_handler_goes_back_after_a_while, .
         struct due_workers_stats s = { 0 };
         struct ahead a;
 
-        ahead_open(&a, in_flight_max[i]);
+        ahead_open(&a, 1, in_flight_max[i]);
         while (s.given_back == 0) {
             crew_sleep(DUE_MS(1));
             cr_assert_eq(due_workers_stats_read(a.pool, &s), 0);
@@ -95,12 +96,30 @@ Test(workers_ahead, what_was_not_begun_goes_back_as_soon_as_the_pool_is_to_stop,
     struct due_workers_stats s;
     struct ahead a;
 
-    ahead_open(&a, 0);
+    ahead_open(&a, 1, 0);
     cr_expect_eq(due_workers_stop(a.pool, 0), DUE_EAGAIN);
     cr_assert_eq(due_workers_stats_read(a.pool, &s), 0);
     cr_expect_eq(s.ahead, 0u);
     ahead_take_the_rest(&a);
     ahead_close(&a);
+}
+
+/* It need not wait until they go back; and who had them goes on afterwards. */
+Test(workers_ahead, whoever_is_idle_takes_what_stands_behind_a_slow_handler, .timeout = 60)
+{
+    for (int i = 0; i < 10; i++) {
+        struct due_workers_stats s;
+        struct ahead a;
+
+        ahead_open(&a, 2, 0);
+        WAIT_UNTIL(atomic_load(&a.handled) == a.put);
+        sem_post(&a.go);
+        do
+            cr_assert_eq(due_workers_stats_read(a.pool, &s), 0);
+        while (s.acked < a.put);
+        cr_expect_eq(atomic_load(&a.handled), a.put);
+        ahead_close(&a);
+    }
 }
 
 /* ---- How many ---- */
