@@ -330,6 +330,94 @@ LAB_TEST(census_text, is_what_prometheus_reads)
     lab_close(&lab);
 }
 
+/* All of it: every family with what stands over it, each of its lines, in this order. */
+static const char page[] =
+    "# HELP due_queue_jobs Jobs of the whole queue now, whoever shares it.\n"
+    "# TYPE due_queue_jobs gauge\n"
+    "due_queue_jobs{queue=\"orders\",state=\"delayed\"} 1\n"
+    "due_queue_jobs{queue=\"orders\",state=\"ready\"} 3\n"
+    "due_queue_jobs{queue=\"orders\",state=\"leased\"} 1\n"
+    "due_queue_jobs{queue=\"orders\",state=\"dead\"} 1\n"
+    "# HELP due_queue_oldest_ready_age_seconds How long the oldest job that is ready has been "
+    "due; 0 if none is.\n"
+    "# TYPE due_queue_oldest_ready_age_seconds gauge\n"
+    "due_queue_oldest_ready_age_seconds{queue=\"orders\"} 0.000000097\n"
+    "# HELP due_queue_next_deadline_seconds Until the next deadline, or sooner; 0 if one has "
+    "passed, +Inf if there is none.\n"
+    "# TYPE due_queue_next_deadline_seconds gauge\n"
+    "due_queue_next_deadline_seconds{queue=\"orders\"} 0.000000000\n"
+    "# HELP due_queue_processes Processes that have the queue open, or died so within a day.\n"
+    "# TYPE due_queue_processes gauge\n"
+    "due_queue_processes{queue=\"orders\"} 1\n"
+    "# HELP due_queue_topic_jobs Jobs of the topic, of the whole queue, now.\n"
+    "# TYPE due_queue_topic_jobs gauge\n"
+    "due_queue_topic_jobs{queue=\"orders\",topic=\"\",state=\"delayed\"} 0\n"
+    "due_queue_topic_jobs{queue=\"orders\",topic=\"\",state=\"ready\"} 0\n"
+    "due_queue_topic_jobs{queue=\"orders\",topic=\"\",state=\"leased\"} 0\n"
+    "due_queue_topic_jobs{queue=\"orders\",topic=\"a\",state=\"delayed\"} 0\n"
+    "due_queue_topic_jobs{queue=\"orders\",topic=\"a\",state=\"ready\"} 2\n"
+    "due_queue_topic_jobs{queue=\"orders\",topic=\"a\",state=\"leased\"} 1\n"
+    "due_queue_topic_jobs{queue=\"orders\",topic=\"b\",state=\"delayed\"} 1\n"
+    "due_queue_topic_jobs{queue=\"orders\",topic=\"b\",state=\"ready\"} 1\n"
+    "due_queue_topic_jobs{queue=\"orders\",topic=\"b\",state=\"leased\"} 0\n"
+    "# HELP due_queue_topic_oldest_ready_age_seconds How long the oldest job of the topic that "
+    "is ready has been due; 0 if none is.\n"
+    "# TYPE due_queue_topic_oldest_ready_age_seconds gauge\n"
+    "due_queue_topic_oldest_ready_age_seconds{queue=\"orders\",topic=\"\"} 0.000000000\n"
+    "due_queue_topic_oldest_ready_age_seconds{queue=\"orders\",topic=\"a\"} 0.000000097\n"
+    "due_queue_topic_oldest_ready_age_seconds{queue=\"orders\",topic=\"b\"} 0.000000094\n"
+    "# HELP due_process_jobs Jobs that this process has: waiting here, claimed or not, and on "
+    "a lease.\n"
+    "# TYPE due_process_jobs gauge\n"
+    "due_process_jobs{queue=\"orders\",state=\"waiting\"} 4\n"
+    "due_process_jobs{queue=\"orders\",state=\"leased\"} 1\n"
+    "# HELP due_process_waits 1: it waits for jobs, or to be told of some.\n"
+    "# TYPE due_process_waits gauge\n"
+    "due_process_waits{queue=\"orders\"} 0\n"
+    "# HELP due_process_seen_age_seconds Since this process was last heard of by those it "
+    "shares the queue with.\n"
+    "# TYPE due_process_seen_age_seconds gauge\n"
+    "due_process_seen_age_seconds{queue=\"orders\"} 0.000000000\n"
+    "# HELP due_process_changes_unsettled Changes on their way to the store.\n"
+    "# TYPE due_process_changes_unsettled gauge\n"
+    "due_process_changes_unsettled{queue=\"orders\"} 0\n";
+
+LAB_TEST(census_text, is_this_to_the_letter)
+{
+    struct lab lab = lab_open(.start_ns = 100, .with.lease_ns = DUE_S(1), .with.name = "orders");
+    int a = due_topic(lab.q, "a");
+    due_job job = fill(&lab, a, due_topic(lab.q, "b"));
+    char *text = exposition_census(lab.q);
+
+    cr_expect_str_eq(text, page);
+    cr_expect_eq(due_ack(&job), 0);
+    free(text);
+    lab_close(&lab);
+}
+
+/* Nothing is written behind the room that there is, and there is a NUL if there is any. */
+LAB_TEST(census_text, is_cut_where_it_does_not_fit)
+{
+    struct lab lab = lab_open(.with.name = "orders");
+    char *whole = exposition_census(lab.q);
+    size_t n = strlen(whole);
+    const size_t sizes[] = { 0, 1, 2, 300, n - 1, n, n + 1, n + 2 };
+    char *text = malloc(n + 3);
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        size_t fits = sizes[i] > n ? n : sizes[i] > 0 ? sizes[i] - 1 : 0;
+
+        memset(text, '!', n + 3);
+        cr_expect_eq(due_census_write(lab.q, text, sizes[i], LONG), (int)n);
+        cr_expect_eq(memcmp(text, whole, fits), 0, "%zu", sizes[i]);
+        cr_expect_eq(text[fits], sizes[i] > 0 ? '\0' : '!', "%zu", sizes[i]);
+        cr_expect_eq(text[sizes[i]], '!', "%zu: behind it", sizes[i]);
+    }
+    free(text);
+    free(whole);
+    lab_close(&lab);
+}
+
 LAB_TEST(census_text, has_seconds_and_their_parts)
 {
     struct lab lab = lab_open(.start_ns = 100, .with.name = "orders");

@@ -179,6 +179,30 @@ LAB_TEST(exposition, counts_in_each_line_of_a_histogram_what_took_no_longer)
     lab_close(&lab);
 }
 
+/* The first ends with the microsecond of 1,024 ns, the last with 20 hours of them. */
+LAB_TEST(exposition, has_a_line_of_a_histogram_for_each_factor_of_four)
+{
+    static const char bucket[] = "due_handling_seconds_bucket{queue=\"queue\",le=\"";
+    struct lab lab = lab_open(.with.metrics = 1);
+    char *text = exposition_text(lab.q);
+    int64_t bound = 1024;
+    unsigned lines = 0;
+
+    for (const char *at = strstr(text, bucket); at != NULL; at = strstr(at + 1, bucket)) {
+        long long s = 0;
+        long long ns = 0;
+
+        if (sscanf(at + strlen(bucket), "%lld.%lld\"}", &s, &ns) != 2)
+            continue; /* +Inf */
+        cr_expect_eq(DUE_S(s) + ns, bound - 1, "%lld.%09lld", s, ns);
+        bound *= 4;
+        lines++;
+    }
+    cr_expect_eq(lines, 19u);
+    free(text);
+    lab_close(&lab);
+}
+
 LAB_TEST(exposition, has_durations_of_the_default_topic_where_that_is_measured)
 {
     struct lab lab = lab_open(.with.metrics = 1);
