@@ -1,4 +1,5 @@
 /* What the page of a queue says of its store. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -105,4 +106,74 @@ Test(metrics_store, says_what_is_on_its_way_and_that_nobody_answers, .timeout = 
     cr_assert_eq(lab_take(&s.lab, &job), 0);
     due_job_done(&job);
     shop_close(&s);
+}
+
+static struct due_topic_stats topic_stats(struct shop *s, int topic)
+{
+    struct due_topic_stats stats;
+
+    cr_assert_eq(due_topic_stats_read(s->lab.q, topic, &stats), 0);
+    return stats;
+}
+
+/* Somebody puts a job with the same key in when a call, which has found none, asks for the memory
+ * of its own. */
+struct meanwhile {
+    struct shop *s;
+    int topic;
+    unsigned put;
+};
+
+#define LARGE 70000 /* never from memory that is kept: each time it is asked for */
+
+static void *put_first(void *arg)
+{
+    struct meanwhile *m = arg;
+
+    lab_enqueue(&m->s->lab, "tea", .topic = m->topic, .delay_ns = 5,
+                .more = EXTRA(.key = "k", .key_len = 1));
+    return NULL;
+}
+
+static void on_alloc(void *ctx, size_t size)
+{
+    struct meanwhile *m = ctx;
+    pthread_t other;
+
+    if (size < LARGE || m->put++ > 0)
+        return;
+    cr_assert_eq(pthread_create(&other, NULL, put_first, m), 0);
+    pthread_join(other, NULL);
+}
+
+/* In the place that a job of a third topic had. */
+Test(metrics_store, do_not_count_a_job_that_was_not_let_in, .timeout = 60)
+{
+    for (int confirm = DUE_CONFIRM_SYNC; confirm <= DUE_CONFIRM_ASYNC; confirm++) {
+        static char large[LARGE];
+        struct shop s = shop_make(.with.metrics = 1, .with.confirm = (enum due_confirm)confirm);
+        int mail = lab_topic(&s.lab, "mail");
+        int post = lab_topic(&s.lab, "post");
+        struct meanwhile m = { .s = &s, .topic = post };
+        due_spec spec = { DUE_SPEC_INIT, .data = large, .len = LARGE, .topic = mail,
+                          .more = EXTRA(.key = "k", .key_len = 1) };
+
+        for (int i = 0; i < 4; i++)
+            lab_enqueue(&s.lab, "gone");
+        for (int i = 0; i < 4; i++)
+            cr_expect_str_eq(lab_dequeue(&s.lab), "gone");
+        cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+        s.lab.state->memory.on_alloc_ctx = &m;
+        s.lab.state->memory.on_alloc = on_alloc;
+        cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_EEXIST);
+        s.lab.state->memory.on_alloc = NULL;
+        cr_expect_gt(m.put, 0u, "this proves nothing");
+        cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+        cr_expect_eq(topic_stats(&s, 0).enqueued, 4u);
+        cr_expect_eq(topic_stats(&s, mail).enqueued, 0u);
+        cr_expect_eq(topic_stats(&s, mail).delayed, 0u);
+        cr_expect_eq(topic_stats(&s, post).enqueued, 1u);
+        cr_expect_eq(lab_stats(&s.lab).enqueued, 5u);
+        shop_close(&s);
+    }
 }
