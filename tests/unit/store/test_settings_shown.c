@@ -176,12 +176,16 @@ Test(settings_shown, more_that_is_held_back_than_a_queue_can_have_is_not_opened,
 {
     struct memory_disk *disk = memory_disk_new(NULL);
     struct due_store_verbs verbs;
+    struct flaky flaky;
     due_queue *q = NULL;
 
     known = 0;
     held = DUE_TOPIC_MAX; /* besides that of jobs without one */
-    due_options o = { DUE_OPTIONS_INIT, .store = store_that(disk, &verbs, many, NULL) };
+    flaky_init(&flaky, FLAKY_NEVER);
+    due_options o = { DUE_OPTIONS_INIT, .store = store_that(disk, &verbs, many, NULL),
+                      .allocator = &flaky.hooks };
     cr_expect_eq(due_open(&q, &o, NULL), DUE_ELIMIT);
+    cr_expect_eq(atomic_load(&flaky.live), 0u, "it has left memory behind");
     verbs.free(o.store);
     memory_disk_free(disk);
 }

@@ -479,14 +479,19 @@ Test(stored_settings, an_opening_that_cannot_read_them_fails, .timeout = 60)
     for (size_t i = 0; i < 4; i++) {
         struct shop s = shop_new(IN_MEMORY, as_owner());
         due_error error = { "", "" };
+        struct flaky flaky;
         due_queue *q = NULL;
 
         put_some(&s, "mail", 1);
         lab_close(&s.lab);
         s.store = shop_store(&s);
+        flaky_init(&flaky, FLAKY_NEVER);
         fail(&s, MEMORY_TOPICS, MEMORY_ALWAYS, MEMORY_ANSWER, answers[i]);
-        due_options o = { DUE_OPTIONS_INIT, .store = s.store, .store_timeout_ns = DUE_MS(20) };
+        due_options o = { DUE_OPTIONS_INIT, .store = s.store, .store_timeout_ns = DUE_MS(20),
+                          .allocator = &flaky.hooks };
         cr_expect_eq(due_open(&q, &o, &error), told[i]);
+        cr_expect_eq(atomic_load(&flaky.live), 0u, "%zu: it has left memory behind", i);
+        cr_expect_eq(atomic_load(&flaky.bad), 0u);
         cr_expect_not_null(strstr(error.text, "pauses"), "%s", error.text);
         s.store->verbs->free(s.store);
         shop_open(&s, as_owner());

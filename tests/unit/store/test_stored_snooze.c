@@ -91,6 +91,41 @@ Test(snooze, that_the_store_refuses_changes_nothing, .timeout = 60)
     shop_close(&s);
 }
 
+/* The caller was told that all is well before the store was asked: the lease goes on, to its end.
+ * So it is with the next round of a job that comes again. */
+Test(snooze, that_is_refused_when_nobody_waits_leaves_the_job_to_its_lease, .timeout = 60)
+{
+    for (int round = 0; round < 2; round++) {
+        struct shop s = shop_make(.with.confirm = DUE_CONFIRM_ASYNC);
+
+        lab_enqueue(&s.lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = round ? 1000 : 0));
+        lab_turn_to(&s.lab, 10);
+        due_job job = reserve(&s.lab);
+        cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+        shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, MEMORY_FULL);
+        cr_expect_eq(round ? due_ack(&job) : due_snooze(&job, 50), 0);
+        cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+        struct due_stats of = lab_stats(&s.lab);
+        cr_expect_eq(of.leased, 1u, "%d: %ju", round, (uintmax_t)of.leased);
+        cr_expect_eq(of.waiting, 0u);
+        memory_store_forgive(s.store);
+        lab_turn_to(&s.lab, 9 + LEASE);
+        cr_expect_eq(lab_reserve(&s.lab, &job, LEASE), DUE_EAGAIN, "%d: early", round);
+        lab_turn_to(&s.lab, 10 + LEASE);
+        job = reserve(&s.lab);
+        cr_expect_eq(job.attempts, 2u, "%d", round);
+        cr_expect_eq(job.failures, 1u, "%d", round);
+        of = lab_stats(&s.lab);
+        cr_expect_eq(of.lapsed, 1u, "%d: %ju", round, (uintmax_t)of.lapsed);
+        cr_expect_eq(of.leased, 1u, "%d: %ju", round, (uintmax_t)of.leased);
+        cr_expect_eq(due_cancel(s.lab.q, job.id, NULL), DUE_EBUSY);
+        cr_expect_eq(due_ack(&job), 0);
+        cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+        cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+        shop_close(&s);
+    }
+}
+
 Test(snooze, is_refused_after_the_lease_and_for_less_than_no_time, .timeout = 60)
 {
     struct lab lab = lab_open();
