@@ -1,5 +1,6 @@
 /* test_redis_large.c - jobs that are longer than a server takes: refused, and nothing else is. */
 #include "lab/redis/redis_store_lab.h"
+#include "redis/link/link_inside.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -107,4 +108,29 @@ Test(redis_large, a_queue_refuses_the_job_and_no_other, .init = serve_no_more_th
     cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":2\r\n");
     cr_assert_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
     cr_assert_eq(due_free(q), 0);
+}
+
+/* Whatever a page was to hold: then they are read one by one. */
+REDIS_TEST(redis_large, jobs_of_which_two_are_too_much_for_one_answer_are_read)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { .times = calloc(21, sizeof(unsigned)) };
+    struct due__link *link = inside(store)->link;
+    int calls = 0;
+    int rc;
+
+    for (uint64_t i = 1; i <= 20; i++)
+        cr_assert_eq(commit_one(store, put_large(i, 60000), i), 0);
+    due__reader_free(link->reader);
+    link->reader = due__reader_new(2000, 100000);
+    cr_assert_not_null(link->reader);
+    do
+        rc = store->verbs->load(store, calls == 0, 100, see, &seen, soon(DUE_S(5)));
+    while (rc == 1 && ++calls < 100);
+    cr_expect_eq(rc, 0, "%s", due_error_name(rc));
+    for (int i = 1; i <= 20; i++)
+        cr_expect_geq(seen.times[i], 1u, "%d", i);
+    free(seen.times);
+    free(seen.data);
+    finish(store);
 }
