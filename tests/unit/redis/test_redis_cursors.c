@@ -112,3 +112,53 @@ REDIS_PROXY_TEST(redis_cursors, of_kept_keys_begin_anew_after_a_loss)
     cr_expect_eq(shown, 2u, "there is none any more");
     finish(store);
 }
+
+struct kept {
+    unsigned n;
+    size_t len;
+    bool over;
+};
+
+static int note_any(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
+{
+    struct kept *kept = ctx;
+
+    (void)key, (void)id;
+    *kept = (struct kept){ .n = kept->n + 1, .len = len, .over = until_ns == 0 };
+    return 0;
+}
+
+/* What no queue could have put there is passed over; a key of nobody's is over. */
+REDIS_PROXY_TEST(redis_cursors, of_kept_keys_show_those_that_can_be)
+{
+    static char key[DUE_KEY_MAX + 2];
+    static const struct {
+        size_t len;
+        const char *id;
+        unsigned shown;
+        bool over;
+    } cases[] = { { 0, "fourteen bytes", 0, false },
+                  { 1, "fourteen bytes", 1, false },
+                  { DUE_KEY_MAX, "fourteen bytes", 1, false },
+                  { DUE_KEY_MAX + 1, "fourteen bytes", 0, false },
+                  { 5, "thirteen byte", 0, false },
+                  { 5, "fifteen bytes..", 0, false },
+                  { 5, NULL, 1, true } };
+    due_store *store = opened_by_proxy((due_redis_options){ 0 });
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct kept kept = { .n = 0 };
+
+        memset(key, 'k', sizeof key);
+        key[cases[i].len] = '\0';
+        ASK("ZADD", "due:{q}:kx", "7000", key);
+        if (cases[i].id != NULL)
+            ASK("HSET", "due:{q}:k", key, cases[i].id);
+        cr_expect_eq(store->verbs->keys(store, 1, 9, note_any, &kept, soon(LONG_NS)), 0);
+        cr_expect_eq(kept.n, cases[i].shown, "%zu", i);
+        cr_expect_eq(kept.len, cases[i].shown * cases[i].len, "%zu", i);
+        cr_expect_eq(kept.over, cases[i].over, "%zu", i);
+        ASK("DEL", "due:{q}:kx", "due:{q}:k");
+    }
+    finish(store);
+}

@@ -367,3 +367,40 @@ REDIS_PROXY_TEST(redis_orphans, goes_on_where_the_longest_cursor_says)
     free(seen.data);
     finish(store);
 }
+
+/* Jobs that stand where only a shared queue has any wait again until when they did, not sooner. */
+REDIS_TEST(redis_orphans, puts_back_what_was_held_as_it_was)
+{
+    for (int of = 0; of < 2; of++) {
+        const char *to = of ? "due:{q}:g:a" : "due:{q}:l:a";
+        due_store *store = opened((due_redis_options){ 0 });
+        struct seen seen = { .times = calloc(10, sizeof(unsigned)) };
+        due_change changes[4];
+
+        for (uint64_t i = 0; i < 4; i++) {
+            changes[i] = put(i + 1, 5000);
+            changes[i].record.topic = "a";
+        }
+        cr_assert_eq(commit(store, changes, 4, 1), 0);
+        for (uint64_t i = 1; i < 4; i += 2) { /* the second and the fourth were tried before */
+            changes[i] = move(i + 1, 5000, 9000 * (int64_t)i);
+            changes[i].record.topic = "a";
+            changes[i].record.deadline_ns = 5000;
+            changes[i].record.attempts = changes[i].record.failures = 1;
+            cr_assert_eq(commit_one(store, changes[i], 1 + i), 0);
+        }
+        finish(store);
+        ASK("RENAME", "due:{q}:t:a", to);
+        store = opened((due_redis_options){ 0 });
+        cr_expect_eq(load_all(store, 100, &seen), 0);
+        cr_expect_eq(seen.n, 4u);
+        cr_expect_str_eq(ASK("EXISTS", to, "due:{q}:q"), ":0\r\n");
+        cr_expect_str_eq(ASK("ZCOUNT", "due:{q}:t:a", "5", "5"), ":2\r\n");
+        cr_expect_str_eq(ASK("ZCOUNT", "due:{q}:t:a", "9", "9"), ":1\r\n");
+        cr_expect_str_eq(ASK("ZCOUNT", "due:{q}:t:a", "27", "27"), ":1\r\n");
+        free(seen.times);
+        free(seen.data);
+        finish(store);
+        ASK("FLUSHALL");
+    }
+}
