@@ -134,3 +134,63 @@ Test(stored_flood, keys_that_are_over_are_forgotten, .timeout = 200)
     flood_end(&flood);
     shop_close(&s);
 }
+
+/* ---- A flood that fills each batch to the last change ---- */
+
+#define ROOM    16u /* changes of a batch */
+#define BATCHES 60u /* in which the lost ones have to be there: every other is theirs */
+
+static const struct due_store_verbs *own_verbs;
+static struct shop *flooded; /* once there is a flood */
+static atomic_uint filled;   /* batches since then */
+static due_id lost[4 * ROOM];
+static unsigned there; /* of those, when the flood has ended */
+
+static int commit_behind_more(due_store *store, const due_change *changes, size_t n,
+                              uint64_t number, int64_t until_ns)
+{
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = DUE_S(1000) };
+
+    if (atomic_load(&filled) < BATCHES) {
+        for (unsigned i = 0; i < ROOM; i++)
+            (void)!due_enqueue(flooded->lab.q, &spec, 0, NULL);
+        if (atomic_load(&filled) == BATCHES - 1) {
+            for (unsigned i = 0; i < 4 * ROOM; i++)
+                there += memory_disk_find(flooded->disk, lost[i], NULL);
+        }
+        atomic_fetch_add(&filled, 1);
+    }
+    return own_verbs->commit(store, changes, n, number, until_ns);
+}
+
+/* As much waits again before each batch goes: only then is it seen whether they have their turn. */
+Test(stored_flood, jobs_that_the_store_lost_have_every_other_batch, .timeout = 60)
+{
+    struct shop s = {
+        .disk = memory_disk_new(&(struct memory_disk_options){ .batch_changes = ROOM })
+    };
+    struct due_store_verbs verbs;
+
+    s.store = memory_store_new(s.disk);
+    own_verbs = s.store->verbs;
+    verbs = *own_verbs;
+    verbs.commit = commit_behind_more;
+    verbs.prepare = NULL;
+    verbs.send = NULL;
+    s.store->verbs = &verbs;
+    flooded = &s;
+    there = 0;
+    atomic_store(&filled, BATCHES); /* not yet */
+    s.lab = lab_open(.start_ns = 1, .with.store = s.store, .with.confirm = DUE_CONFIRM_ASYNC);
+    for (unsigned i = 0; i < 4 * ROOM; i++)
+        lost[i] = lab_enqueue(&s.lab, "tea", LAST);
+    cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    memory_disk_lose(s.disk, SIZE_MAX);
+    atomic_store(&filled, 0);
+    lab_enqueue(&s.lab, "more", LAST);
+    while (atomic_load(&filled) < BATCHES)
+        crew_sleep(DUE_MS(1));
+    cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    cr_expect_eq(there, 4 * ROOM);
+    shop_close(&s);
+}
