@@ -252,4 +252,40 @@ Test(stored_edges, a_job_that_is_on_its_way_out_is_to_be_stopped, .timeout = 60)
     cr_expect_eq(crew_join(&acks), 0);
     memory_limiter_free(gate);
     shop_close(&s);
+static int64_t given_ns[2]; /* to open the store, and to close it */
+
+static int open_and_note(due_store *s, const struct due_store_open *how,
+                         struct due_store_info *info, due_error *error)
+{
+    given_ns[0] = how->until_ns - due__monotonic_now();
+    return own_verbs->open(s, how, info, error);
+}
+
+static int close_and_note(due_store *s, int64_t until_ns)
+{
+    given_ns[1] = until_ns - due__monotonic_now();
+    return own_verbs->close(s, until_ns);
+}
+
+/* As due/options.h has it; a close is given a quarter of a second. */
+Test(stored_edges, what_a_store_is_given_without_being_asked_for, .timeout = 60)
+{
+    struct memory_disk *disk = memory_disk_new(NULL);
+    due_store *store = memory_store_new(disk);
+    struct due_store_verbs verbs = *store->verbs;
+    due_queue *q;
+
+    own_verbs = store->verbs;
+    verbs.open = open_and_note;
+    verbs.close = close_and_note;
+    store->verbs = &verbs;
+    cr_assert_eq(due_open(&q, &(due_options){ DUE_OPTIONS_INIT, .store = store }, NULL), 0);
+    cr_expect_eq(q->commits->timeout_ns, DUE_S(5));
+    cr_expect_eq(q->commits->unsettled_max, 100000u);
+    cr_expect_eq(q->commits->unsettled_bytes_max, (uint64_t)256 << 20);
+    cr_expect(given_ns[0] > DUE_S(10) && given_ns[0] <= DUE_S(15));
+    cr_expect_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_S(10)), 0);
+    cr_expect_leq(given_ns[1], DUE_MS(250));
+    cr_expect_eq(due_free(q), 0);
+    memory_disk_free(disk);
 }
