@@ -330,6 +330,21 @@ LAB_TEST(census_text, is_what_prometheus_reads)
     lab_close(&lab);
 }
 
+/* Though nobody has looked since they were due. */
+LAB_TEST(census, of_jobs_that_are_due_says_that_they_are_ready)
+{
+    for (int n = 1; n <= 10000; n *= 100) {
+        struct lab lab = lab_open(.start_ns = 1);
+
+        for (int i = 0; i < n; i++)
+            lab_enqueue(&lab, "tea", .at_ns = 10 + i);
+        cr_assert_eq(due_poll(lab.q, NULL), 0); /* they are sorted in */
+        lab_turn_to(&lab, 10 + n);
+        expect(census_of(lab.q, DUE_ALL_TOPICS), 0, (uint64_t)n, 0, 0, 10);
+        lab_close(&lab);
+    }
+}
+
 /* All of it: every family with what stands over it, each of its lines, in this order. */
 static const char page[] =
     "# HELP due_queue_jobs Jobs of the whole queue now, whoever shares it.\n"

@@ -104,10 +104,13 @@ Test(workers_ahead, what_was_not_begun_goes_back_as_soon_as_the_pool_is_to_stop,
     ahead_close(&a);
 }
 
-/* It need not wait until they go back; and who had them goes on afterwards. */
+/* It need not wait until they go back, not even for the last one; and who had them goes on
+ * afterwards.  On a machine that is slow some go back, but not each time. */
 Test(workers_ahead, whoever_is_idle_takes_what_stands_behind_a_slow_handler, .timeout = 60)
 {
-    for (int i = 0; i < 10; i++) {
+    unsigned all = 0; /* times that all were taken so */
+
+    for (int i = 0; i < 100 && (i < 10 || all == 0); i++) {
         struct due_workers_stats s;
         struct ahead a;
 
@@ -118,8 +121,10 @@ Test(workers_ahead, whoever_is_idle_takes_what_stands_behind_a_slow_handler, .ti
             cr_assert_eq(due_workers_stats_read(a.pool, &s), 0);
         while (s.acked < a.put);
         cr_expect_eq(atomic_load(&a.handled), a.put);
+        all += s.given_back == 0;
         ahead_close(&a);
     }
+    cr_expect_gt(all, 0u);
 }
 
 /* ---- How many ---- */
