@@ -159,7 +159,7 @@ static int close_all(struct caller *c)
 
 /* ---- The thread ---- */
 
-/* Afterwards it is not to be cancelled: AddressSanitizer does not know of a stack that is left so. */
+/* Afterwards it is not to be cancelled: AddressSanitizer does not know of a stack left so. */
 static void *call_cancelled(void *arg)
 {
     struct caller *c = arg;

@@ -166,9 +166,8 @@ static int commit_behind_more(due_store *store, const due_change *changes, size_
 /* As much waits again before each batch goes: only then is it seen whether they have their turn. */
 Test(stored_flood, jobs_that_the_store_lost_have_every_other_batch, .timeout = 60)
 {
-    struct shop s = {
-        .disk = memory_disk_new(&(struct memory_disk_options){ .batch_changes = ROOM })
-    };
+    struct shop s = { .disk =
+                          memory_disk_new(&(struct memory_disk_options){ .batch_changes = ROOM }) };
     struct due_store_verbs verbs;
 
     s.store = memory_store_new(s.disk);
