@@ -206,3 +206,67 @@ Test(keys, that_are_taken_ring_nobody)
     cr_expect_str_empty(put_keyed(&one, 3, T0, "other"));
     cr_expect_eq(share_rung(&two), 1);
 }
+
+/* ---- One of several cannot have its key ---- */
+
+/* The first is another's key, which is due in the far future. */
+static void put_three(int64_t second, int64_t third)
+{
+    struct share_job jobs[] = { job(2, T0), job(3, second), job(4, third) };
+
+    cr_expect_str_empty(put_keyed(&one, 1, T0 + 9000, "had"));
+    jobs[0].key = "had";
+    share_put(&two, jobs, 3);
+    cr_assert_eq(two.answer.code, 'D', "%s", two.answer.error);
+    cr_expect_str_eq(two.answer.status, "edd");
+}
+
+Test(keys, that_are_refused_do_not_make_the_others_late)
+{
+    put_three(T0 + 100, T0 + 200);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0 + 100, "the first of those that are in");
+    turn(T0 + 100);
+    cr_expect_eq(claim(&one, 1)->count, 1);
+}
+
+Test(keys, that_are_refused_call_for_the_others_all_the_same)
+{
+    share_listen(&one);
+    wait_for(&one, 1);
+    put_three(T0, T0 + 200);
+    cr_expect_eq(two.answer.rang, 1);
+    cr_expect_eq(share_rung(&one), 1);
+    cr_expect_eq(claim(&one, 1)->count, 1);
+}
+
+/* That nothing was put is told by a server that is full, too: nothing is needed for it. */
+Test(keys, that_are_refused_by_a_full_server_are_so_for_that_reason)
+{
+    cr_expect_str_empty(put_keyed(&one, 1, T0 + 9000, "had"));
+    freeReplyObject(share_ask(&one, "CONFIG SET maxmemory 1"));
+    cr_expect_str_eq(put_keyed(&two, 2, T0, "had"), "e");
+    freeReplyObject(share_ask(&one, "CONFIG SET maxmemory 0"));
+    share_again(&two, 0);
+    cr_expect_str_eq(put_keyed(&two, 2, T0, "had"), "e", "the same answer again");
+    cr_expect_eq(COUNT("HLEN due:{q}:j"), 1);
+}
+
+/* Whoever drops a dead job by its key says which that is: it may be another's by now. */
+Test(keys, name_the_dead_that_are_dropped)
+{
+    struct share_change drop = { 'x', 1, id(1), -1, NULL, 0, "other" };
+
+    cr_expect_str_empty(put_keyed(&one, 1, T0, "key"));
+    cr_expect_str_empty(put_keyed(&one, 2, T0 + 9000, "other"));
+    finish(&one, ended('b', 1, claim(&one, 1)->lease, T0));
+    for (int i = 0; i < 2; i++) {
+        share_edit(&two, &drop, 1);
+        cr_expect_str_eq(two.answer.status, "c", "%s", drop.entry);
+        drop.entry = "nobody's";
+    }
+    cr_expect_eq(COUNT("ZCARD due:{q}:dead"), 1);
+    drop.entry = "key";
+    share_edit(&two, &drop, 1);
+    cr_expect_str_empty(two.answer.status);
+    cr_expect_eq(COUNT("EXISTS due:{q}:dead"), 0);
+}

@@ -73,6 +73,16 @@ Test(room, lets_in_who_keeps_his)
     cr_expect_str_eq(put_all(&one, jobs, 3), "fdf", "and nobody else, though there is room");
 }
 
+/* Those that are in whatever there is take room, too. */
+Test(room, is_less_by_who_keeps_his)
+{
+    struct share_job jobs[] = { job(1, T0), job(2, T0), job(3, T0), job(4, T0) };
+
+    jobs[0].keeps = 1;
+    cr_expect_str_eq(put_all(&one, jobs, 4), "dddf");
+    cr_expect_eq(COUNT("HLEN due:{q}:j"), 3);
+}
+
 /* A key that was to be had is not, so neither has it another of the same exchange. */
 Test(room, gives_no_key_without_room)
 {
