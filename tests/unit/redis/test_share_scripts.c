@@ -418,6 +418,22 @@ Test(edit, moves_a_job_only_if_it_is_as_believed)
         edit(&one, (struct share_change){ 'm', 1, id(1), T0 + 5, "", T0 + 2, "e" }));
 }
 
+/* With its lease, which is over at its very end, not before. */
+Test(edit, drops_a_job_whose_holder_has_let_it_pass)
+{
+    for (int early = 1; early >= 0; early--) {
+        put(&one, 1, T0);
+        turn(claim(&one, 1)->lease - early);
+        cr_expect_str_eq(edit(&two, (struct share_change){ 'c', 1, id(1), -1, NULL, 1, NULL }),
+                         early ? "o" : "");
+        cr_expect_eq(COUNT("HEXISTS due:{q}:x %s", id(1)), early);
+        cr_expect_eq(COUNT("EXISTS due:{q}:j"), early);
+        if (early)
+            finish(&one, (struct share_outcome){ 'a', 1, id(1), one.answer.lease, 0, NULL });
+        turn(T0);
+    }
+}
+
 Test(edit, lets_the_dead_wait_again_or_drops_them)
 {
     for (int i = 1; i <= 2; i++) {
