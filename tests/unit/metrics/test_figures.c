@@ -493,3 +493,41 @@ Test(figures, give_back_everything_whichever_allocation_fails)
         lab_close(&lab);
     }
 }
+
+/* ---- Two who open it at once ---- */
+
+struct quicker {
+    due_queue *q;
+    bool opens; /* at the next allocation that is large enough for a set */
+    int rc;
+};
+
+static void be_quicker(void *ctx, size_t size)
+{
+    struct quicker *quicker = ctx;
+
+    if (!quicker->opens || size < sizeof(struct due_figures))
+        return;
+    quicker->opens = false;
+    quicker->rc = due_figures_open(quicker->q, path);
+}
+
+/* Who was slower leaves nothing behind, neither a file nor memory. */
+Test(figures, are_shown_once_by_two_who_open_them_at_once)
+{
+    char other[80];
+    struct stat st;
+    struct lab lab = lab_open();
+    struct quicker quicker = { .q = lab.q, .opens = true, .rc = -1 };
+
+    snprintf(other, sizeof other, "%s/other", dir);
+    lab.state->memory.on_alloc_ctx = &quicker;
+    lab.state->memory.on_alloc = be_quicker;
+    cr_expect_eq(due_figures_open(lab.q, other), DUE_EEXIST);
+    lab.state->memory.on_alloc = NULL;
+    cr_expect_eq(quicker.rc, 0, "%s", due_error_name(quicker.rc));
+    cr_expect(is_there());
+    cr_expect_neq(stat(other, &st), 0, "its file is there still");
+    lab_close(&lab);
+    unlink(other);
+}
