@@ -428,6 +428,7 @@ Test(edit, drops_a_job_whose_holder_has_let_it_pass)
                          early ? "o" : "");
         cr_expect_eq(COUNT("HEXISTS due:{q}:x %s", id(1)), early);
         cr_expect_eq(COUNT("EXISTS due:{q}:j"), early);
+        cr_expect_eq(COUNT("EXISTS due:{q}:h"), early, "nothing is to come any more");
         if (early)
             finish(&one, (struct share_outcome){ 'a', 1, id(1), one.answer.lease, 0, NULL });
         turn(T0);
