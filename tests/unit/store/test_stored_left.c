@@ -115,3 +115,34 @@ Test(stored_left, an_asynchronous_cancel_waits_while_a_round_may_be_left, .timeo
         memory_limiter_free(second);
     }
 }
+
+/* A round that nobody came back for is for who takes for good; who takes on a lease gets what else
+ * is due, and does not wait for it. */
+Test(stored_left, a_round_is_passed_by_who_cannot_have_it, .timeout = 60)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        struct shop s = shop_with(kind & 1 ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC);
+        struct memory_limiter *limiter = memory_limiter_new(s.disk);
+        due_job job;
+
+        lab_enqueue(&s.lab, "tea", .at_ns = 5, .more = EXTRA(.every_ns = 1000));
+        cr_expect_eq(due_flush(s.lab.q, DUE_S(20)), 0);
+        hold(&s, limiter);
+        cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
+        memory_limiter_open(limiter);
+        cr_expect_eq(due_flush(s.lab.q, DUE_S(20)), 0);
+        if (kind & 2) {
+            cr_expect_eq(take_leased(s.lab.q, &job, 100, 0), DUE_EAGAIN, "there is nothing else");
+        }
+        lab_enqueue(&s.lab, "cake", .at_ns = 5);
+        cr_expect_eq(due_flush(s.lab.q, DUE_S(20)), 0);
+        cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0, "%d", kind);
+        cr_expect_eq(memcmp(job.data, "cake", 4), 0);
+        cr_expect_eq(due_ack(&job), 0);
+        cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0, "%d", kind);
+        cr_expect_eq(memcmp(job.data, "tea", 3), 0);
+        due_job_done(&job);
+        memory_limiter_free(limiter);
+        shop_close(&s);
+    }
+}
