@@ -1,5 +1,5 @@
 /* test_redis_pages.c - a load that stops amid a page, or behind one, and what is changed then. */
-#include "lab/redis/redis_store_lab.h"
+#include "lab/redis/redis_proxy_lab.h"
 
 struct some {
     size_t n, n_max; /* shown, and how many are to be */
@@ -104,6 +104,91 @@ REDIS_TEST(redis_pages, shows_nothing_of_a_page_that_was_lost)
         cr_expect_eq(load_on(store, &seen), 0);
         cr_expect_eq(seen.n, shown + 1);
         cr_expect_eq(seen.times[50], 1u);
+        finish(store);
+        ASK("FLUSHALL");
+    }
+}
+
+/* What the server says to stand before a page, and does not: the page is looked for anew. */
+REDIS_PROXY_TEST(redis_pages, leaves_nothing_out_whatever_is_said_to_stand_before_it)
+{
+    static const char *const says[] = { "*2\r\n:7\r\n$1\r\n5",
+                                        "*2\r\n$14\r\nfourteen bytes\r\n:5",
+                                        "*2\r\n$-1\r\n$1\r\n5",
+                                        "*2\r\n$5\r\nshort\r\n$1\r\n5",
+                                        "*2\r\n$14\r\nfourteen bytes\r\n$1\r\nx",
+                                        "*2\r\n$14\r\nfourteen bytes\r\n$5\r\n99999",
+                                        "*1\r\n$14\r\nfourteen bytes",
+                                        "*0",
+                                        ":1",
+                                        "$1\r\n5" };
+
+    for (size_t i = 0; i < sizeof says / sizeof says[0]; i++) {
+        struct fault_cell cell = { .command = 1,
+                                   .name = "ZRANGE",
+                                   .where = FAULT_SENT,
+                                   .what = FAULT_REPLACE,
+                                   .text = says[i] };
+        struct some seen = { .n_max = 100 };
+        due_store *store = opened_by_proxy((due_redis_options){ 0 });
+        uint64_t number = fill(store, 40, 5000, 1000, 1);
+
+        cr_expect_eq(store->verbs->load(store, 1, 8, see_some, &seen, soon(LONG_NS)), 1);
+        cr_assert_eq(commit_one(store, put(50, 99000), number), 0); /* it is looked at again */
+        fault_proxy_plan(proxy, &cell, 1);
+        cr_expect_eq(load_on(store, &seen), 0, "%s", says[i]);
+        cr_expect_eq(fault_proxy_struck(proxy), 1u);
+        for (int job = 1; job <= 40; job++)
+            cr_expect_geq(seen.times[job], 1u, "%s: %d was left out", says[i], job);
+        finish(store);
+        ASK("FLUSHALL");
+    }
+}
+
+/* ---- A page whose keys come late ---- */
+
+static int see_keys(void *ctx, const due_record *record)
+{
+    cr_expect_eq(record->key_len, 1u, "%d has lost its key", (int)sequence_of(record->id));
+    if (record->key_len == 1)
+        cr_expect_eq(*(const char *)record->key, 'a' + (char)sequence_of(record->id));
+    ++*(unsigned *)ctx;
+    return 0;
+}
+
+/* A call has its records, and ends before it is told whose their keys are: the next one asks. */
+REDIS_PROXY_TEST(redis_pages, has_its_keys_after_a_call_that_ended_before_they_came)
+{
+    static const enum fault_what ways[] = { FAULT_STALL, FAULT_CLOSE };
+
+    for (size_t way = 0; way < 2; way++) {
+        struct fault_cell late = {
+            .command = 2, .name = "HMGET", .where = FAULT_SENT, .what = ways[way]
+        };
+        due_store *store = opened_by_proxy((due_redis_options){ 0 });
+        unsigned shown = 0;
+        char key[6];
+
+        for (uint64_t i = 1; i <= 5; i++) {
+            due_change c = put(i, 5000);
+
+            key[i] = (char)('a' + (char)i);
+            c.record.key = &key[i];
+            c.record.key_len = 1;
+            cr_assert_eq(commit_one(store, c, i), 0);
+        }
+        fault_proxy_plan(proxy, &late, 1);
+        int rc = store->verbs->load(store, 1, 100, see_keys, &shown, soon(DUE_MS(200)));
+        if (ways[way] == FAULT_STALL) {
+            cr_expect_eq(rc, DUE_EAGAIN);
+            cr_expect_eq(shown, 0u);
+        }
+        cr_expect_eq(fault_proxy_struck(proxy), 1u);
+        fault_proxy_go_on(proxy);
+        while (rc == 1 || rc == DUE_EAGAIN)
+            rc = store->verbs->load(store, 0, 100, see_keys, &shown, soon(LONG_NS));
+        cr_expect_eq(rc, 0, "%s", due_error_name(rc));
+        cr_expect_geq(shown, 5u);
         finish(store);
         ASK("FLUSHALL");
     }

@@ -166,3 +166,18 @@ REDIS_PROXY_TEST(redis_settings, are_shown_anew_after_a_call_that_was_ended)
     free(told);
     finish(store);
 }
+
+/* By whoever has put something else there: it is told, once, and nothing else is lost by it. */
+REDIS_TEST(redis_settings, that_cannot_be_read_are_said_to_be_so)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct told told = { .wrong = 0 };
+
+    ASK("SET", "due:{q}:topics", "no hash");
+    logged[0] = '\0';
+    cr_expect_eq(store->verbs->topics(store, hear, &told, soon(LONG_NS)), DUE_ECORRUPT);
+    cr_expect_not_null(strstr(logged, "due:{q}:topics"), "%s", logged);
+    ASK("DEL", "due:{q}:topics");
+    cr_expect_eq(store->verbs->topics(store, hear, &told, soon(LONG_NS)), 0);
+    finish(store);
+}
