@@ -404,3 +404,42 @@ REDIS_TEST(redis_orphans, puts_back_what_was_held_as_it_was)
         ASK("FLUSHALL");
     }
 }
+
+/* It may be what puts a record where it belongs: so it is asked for first, and then all that was to
+ * be set aside is. */
+REDIS_PROXY_TEST(redis_orphans, sees_first_what_became_of_a_batch_in_doubt)
+{
+    static const enum fault_what ways[] = { FAULT_STALL, FAULT_RESET };
+
+    for (size_t way = 0; way < 2; way++) {
+        struct fault_cell lost = {
+            .command = 1, .name = "EXEC", .where = FAULT_SENT, .what = ways[way]
+        };
+        due_store *store = opened_by_proxy((due_redis_options){ 0 });
+        struct seen seen = { 0 };
+        uint64_t number = fill_topics(store);
+        int rc = 1;
+
+        ASK("EVAL", REMOVE_FIRST, "1", "due:{q}:t:3");
+        for (int call = 0; !inside(store)->load->sweep.counted; call++) {
+            rc = store->verbs->load(store, call == 0, 100, see, &seen, soon(LONG_NS));
+            cr_assert_eq(rc, 1);
+        }
+        due_change change = put(3000, 5);
+        fault_proxy_plan(proxy, &lost, 1);
+        cr_assert_eq(store->verbs->prepare(store, &change, 1, number), 0);
+        cr_assert_eq(store->verbs->send(store, number, soon(LONG_NS)), 0);
+        cr_assert(fault_proxy_wait(proxy, 1, 20000));
+        fault_proxy_go_on(proxy);
+        while (rc == 1 || rc == DUE_EAGAIN)
+            rc = store->verbs->load(store, 0, 100, see, &seen, soon(LONG_NS));
+        cr_expect_eq(rc, 0, "%s", due_error_name(rc));
+        cr_expect_eq(stats_of(store).quarantined, 1u, "%zu", way);
+        cr_expect_eq(commit_one(store, change, number), 0);
+        cr_expect_eq(load_all(store, 100, &seen), 0);
+        cr_expect_eq(stats_of(store).quarantined, 1u, "%zu: once", way);
+        free(seen.data);
+        finish(store);
+        ASK("FLUSHALL");
+    }
+}

@@ -68,9 +68,9 @@ static bool try_with(unsigned gone)
     cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
     if (proves)
         expect_named(&s, gone);
+    shop_close(&s);
     memory_limiter_free(first);
     memory_limiter_free(second);
-    shop_close(&s);
     return proves;
 }
 

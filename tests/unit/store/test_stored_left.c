@@ -142,7 +142,7 @@ Test(stored_left, a_round_is_passed_by_who_cannot_have_it, .timeout = 60)
         cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0, "%d", kind);
         cr_expect_eq(memcmp(job.data, "tea", 3), 0);
         due_job_done(&job);
-        memory_limiter_free(limiter);
         shop_close(&s);
+        memory_limiter_free(limiter); /* it was asked to the end */
     }
 }
