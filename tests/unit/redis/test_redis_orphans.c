@@ -443,3 +443,33 @@ REDIS_PROXY_TEST(redis_orphans, sees_first_what_became_of_a_batch_in_doubt)
         ASK("FLUSHALL");
     }
 }
+
+/* One that cannot be read stays, and the others are put back all the same. */
+REDIS_TEST(redis_orphans, puts_back_what_can_be_read)
+{
+    for (int bad = 0; bad < 3; bad++) {
+        due_store *store = opened((due_redis_options){ 0 });
+        struct seen seen = { 0 };
+        due_change changes[3];
+
+        for (uint64_t i = 0; i < 3; i++) {
+            changes[i] = put(i + 1, 5000);
+            changes[i].record.topic = "a";
+        }
+        cr_assert_eq(commit(store, changes, 3, 1), 0);
+        finish(store);
+        ASK("RENAME", "due:{q}:t:a", "due:{q}:l:a");
+        ASK("EVAL",
+            "redis.call('HSET', KEYS[2], redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[1])[1], 'x') "
+            "return 1",
+            "2", "due:{q}:l:a", "due:{q}:a", (const char *[]){ "0", "1", "2" }[bad]);
+        store = opened((due_redis_options){ 0 });
+        cr_expect_eq(load_all(store, 100, &seen), 0);
+        cr_expect_eq(seen.n, 2u, "%d: %zu", bad, seen.n);
+        cr_expect_str_eq(ASK("ZCARD", "due:{q}:t:a"), ":2\r\n");
+        cr_expect_str_eq(ASK("ZCARD", "due:{q}:l:a"), ":1\r\n");
+        free(seen.data);
+        finish(store);
+        ASK("FLUSHALL");
+    }
+}

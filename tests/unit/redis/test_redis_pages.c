@@ -193,3 +193,40 @@ REDIS_PROXY_TEST(redis_pages, has_its_keys_after_a_call_that_ended_before_they_c
         ASK("FLUSHALL");
     }
 }
+
+/* ---- Little time, and any number ---- */
+
+/* Each call begins something, whatever time it has, and the next one goes on with that. */
+REDIS_TEST(redis_pages, come_to_an_end_without_any_time)
+{
+    struct some seen = { .n_max = 1000 };
+    due_store *store = opened((due_redis_options){ 0 });
+    int calls = 0;
+    int rc;
+
+    fill(store, 40, 5000, 1000, 1);
+    do {
+        rc = store->verbs->load(store, calls == 0, 100, see_some, &seen, soon(0));
+        nap(DUE_MS(1));
+    } while ((rc == 1 || rc == DUE_EAGAIN) && ++calls < 2000);
+    cr_expect_eq(rc, 0, "after %d calls: %s", calls, due_error_name(rc));
+    for (int i = 1; i <= 40; i++)
+        cr_expect_geq(seen.times[i], 1u, "%d", i);
+    finish(store);
+}
+
+/* Without a number they are as large as they may be, and not of one job each. */
+REDIS_TEST(redis_pages, are_large_where_nobody_says_how_many)
+{
+    struct some seen = { .n_max = 10000 };
+    due_store *store = opened((due_redis_options){ 0 });
+
+    fill(store, 2000, 5000, 1000, 1);
+    ASK("CONFIG", "RESETSTAT");
+    cr_expect_eq(store->verbs->load(store, 1, 0, see_some, &seen, soon(LONG_NS)), 0);
+    cr_expect_eq(seen.n, 2000u);
+    const char *stats = strstr(ASK("INFO", "commandstats"), "cmdstat_hmget:calls=");
+    cr_assert_not_null(stats);
+    cr_expect_lt(strtol(stats + strlen("cmdstat_hmget:calls="), NULL, 10), 30);
+    finish(store);
+}
