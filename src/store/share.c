@@ -136,13 +136,16 @@ void due__sharing_leave(struct due__commits *c, int64_t until_ns)
     c->share->verbs->leave(c->store, until_ns);
 }
 
-void due__sharing_edit_forget(struct due_queue *q)
+static void edit_forget(struct due_queue *q, struct due__sharing *sh)
 {
-    struct due__sharing *sh = q->commits->share;
-
     if (sh->edit_bytes != NULL)
         due__alloc_free(&q->alloc, sh->edit_bytes, sh->edit_size);
     sh->edit_bytes = NULL;
+}
+
+void due__sharing_edit_forget(struct due_queue *q)
+{
+    edit_forget(q, q->commits->share);
 }
 
 void due__sharing_edit_over(struct due_queue *q)
@@ -158,8 +161,8 @@ void due__sharing_free(struct due_queue *q, struct due__commits *c)
     if (sh == NULL)
         return;
     due__records_destroy(&sh->holds, &q->alloc);
-    due__sharing_edit_forget(q);
-    due__sharing_discard_free(q);
+    edit_forget(q, sh);
+    due__sharing_discard_free(q, sh);
     if (sh->many != NULL)
         due__alloc_free(&q->alloc, sh->many, sh->room * sizeof *sh->many);
     if (sh->results != NULL)

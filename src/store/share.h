@@ -281,7 +281,8 @@ void due__sharing_retained(struct due_queue *q, int rc);
 void due__sharing_cleared(struct due_queue *q, int rc);
 /* With the key: nothing is sent any more, so what is in doubt stays so. */
 void due__sharing_discard_stop(struct due_queue *q);
-void due__sharing_discard_free(struct due_queue *q);
+/* At the end, which may be that of an opening: the queue may not know @sh. */
+void due__sharing_discard_free(struct due_queue *q, struct due__sharing *sh);
 
 /* ---- share_retain.c ---- */
 

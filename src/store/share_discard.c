@@ -77,10 +77,8 @@ static void looks_show(struct due_queue *q, bool doubt)
     }
 }
 
-static void looks_forget(struct due_queue *q)
+static void looks_forget(struct due_queue *q, struct due__sharing *sh)
 {
-    struct due__sharing *sh = q->commits->share;
-
     for (size_t i = 0; sh->looks != NULL && i < DUE__LOOKS_KEPT; i++)
         look_forget(q, &sh->looks[i]);
 }
@@ -101,7 +99,7 @@ void due__sharing_retained(struct due_queue *q, int rc)
         if (sh->results[i] == DUE_EAGAIN && sh->edits[i].dead_max > 0)
             it->last = true; /* they are not too many any more */
     }
-    looks_forget(q);
+    looks_forget(q, sh);
     it->turn = rc == 0 && !it->last && !it->pages.over;
     if (it->most < sh->room)
         it->most *= FASTER;
@@ -119,7 +117,7 @@ void due__sharing_cleared(struct due_queue *q, int rc)
         return;
     if (rc == 0 || doubt)
         looks_show(q, doubt);
-    looks_forget(q);
+    looks_forget(q, sh);
 }
 
 void due__sharing_discard_stop(struct due_queue *q)
@@ -132,11 +130,9 @@ void due__sharing_discard_stop(struct due_queue *q)
         due__sharing_cleared(q, DUE_EINDOUBT);
 }
 
-void due__sharing_discard_free(struct due_queue *q)
+void due__sharing_discard_free(struct due_queue *q, struct due__sharing *sh)
 {
-    struct due__sharing *sh = q->commits->share;
-
-    looks_forget(q);
+    looks_forget(q, sh);
     if (sh->looks != NULL)
         due__alloc_free(&q->alloc, sh->looks, DUE__LOOKS_KEPT * sizeof *sh->looks);
     sh->looks = NULL;

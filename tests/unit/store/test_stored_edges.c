@@ -289,3 +289,39 @@ Test(stored_edges, what_a_store_is_given_without_being_asked_for, .timeout = 60)
     cr_expect_eq(due_free(q), 0);
     memory_disk_free(disk);
 }
+
+/* Whichever allocation of an opening fails: it says so, and leaves nothing behind. */
+Test(stored_edges, an_opening_that_has_no_memory_is_as_if_it_had_not_been, .timeout = 60)
+{
+    for (int shared = 0; shared < 2; shared++) {
+        int rc = DUE_ENOMEM;
+        size_t n = 0;
+
+        for (; rc != 0 && n < 1000; n++) {
+            struct memory_disk *disk = memory_disk_new(NULL);
+            due_store *store = memory_store_new(disk);
+            struct flaky flaky;
+            due_queue *q = NULL;
+
+            flaky_init(&flaky, n);
+            rc = due_open(&q,
+                          &(due_options){ DUE_OPTIONS_INIT, .store = store, .reserve = 10,
+                                          .allocator = &flaky.hooks,
+                                          .share = shared ? DUE_SHARED : DUE_OWNED },
+                          NULL);
+            cr_assert_eq(rc, atomic_load(&flaky.calls) > n ? DUE_ENOMEM : 0, "%zu: %s", n,
+                         due_error_name(rc));
+            if (rc == 0) {
+                cr_expect_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_S(10)), 0);
+                cr_expect_eq(due_free(q), 0);
+            } else {
+                store->verbs->free(store);
+            }
+            cr_expect_eq(atomic_load(&flaky.live), 0u, "%zu", n);
+            cr_expect_eq(atomic_load(&flaky.bad), 0u, "%zu", n);
+            memory_disk_free(disk);
+        }
+        cr_expect_eq(rc, 0);
+        cr_expect_gt(n, 10u, "this proves little");
+    }
+}
