@@ -145,6 +145,47 @@ REDIS_PROXY_TEST(redis_pages, leaves_nothing_out_whatever_is_said_to_stand_befor
     }
 }
 
+/* Records, entries, and owners of keys that are none: nothing is taken for them, and once the server
+ * says what it has the load goes on. */
+REDIS_PROXY_TEST(redis_pages, of_nonsense_are_refused)
+{
+    static const char *const says[] = { ":1",     "*0",       "$5\r\nhello",
+                                        "+hello", "*1\r\n*0", "*2\r\n:1\r\n:2",
+                                        "*-1" };
+
+    for (size_t i = 0; i < sizeof says / sizeof says[0]; i++) {
+        for (unsigned at = 1; at <= 6; at++) {
+            struct fault_cell cell = { .command = at,
+                                       .name = "HMGET",
+                                       .where = FAULT_SENT,
+                                       .what = FAULT_REPLACE,
+                                       .text = says[i] };
+            struct some seen = { .n_max = 1000 };
+            due_store *store = opened_by_proxy((due_redis_options){ 0 });
+            due_change change = put(50, 5);
+            uint64_t number = fill(store, 20, 5000, 1000, 1);
+            int calls = 0;
+            int rc;
+
+            change.record.key = "k";
+            change.record.key_len = 1;
+            cr_assert_eq(commit_one(store, change, number++), 0);
+            if (i % 2 == 0) /* it has an entry */
+                cr_assert_eq(commit_one(store, move(2, 6000, 7000), number), 0);
+            fault_proxy_plan(proxy, &cell, 1);
+            do
+                rc = store->verbs->load(store, calls == 0, 100, see_some, &seen, soon(LONG_NS));
+            while (rc != 0 && ++calls < 20);
+            fault_proxy_plan(proxy, NULL, 0); /* that may be asked for less often */
+            cr_expect_eq(rc, 0, "%s: %s", says[i], due_error_name(rc));
+            for (int job = 1; job <= 20; job++)
+                cr_expect_geq(seen.times[job], 1u, "%s: %d", says[i], job);
+            finish(store);
+            ASK("FLUSHALL");
+        }
+    }
+}
+
 /* ---- A page whose keys come late ---- */
 
 static int see_keys(void *ctx, const due_record *record)
