@@ -145,8 +145,8 @@ REDIS_PROXY_TEST(redis_pages, leaves_nothing_out_whatever_is_said_to_stand_befor
     }
 }
 
-/* Records, entries, and owners of keys that are none: nothing is taken for them, and once the server
- * says what it has the load goes on. */
+/* Records, entries, and owners of keys that are none: nothing is taken for them, and once the
+ * server says what it has the load goes on. */
 REDIS_PROXY_TEST(redis_pages, of_nonsense_are_refused)
 {
     static const char *const says[] = { ":1",     "*0",       "$5\r\nhello",
