@@ -418,23 +418,26 @@ Test(edit, moves_a_job_only_if_it_is_as_believed)
         edit(&one, (struct share_change){ 'm', 1, id(1), T0 + 5, "", T0 + 2, "e" }));
 }
 
-/* Nobody needs one, and some are welcome: of a group, too. */
+/* Nobody needs one, and some are welcome; of a group only one at a time, also if who claims does not
+ * know yet that there are groups. */
 Test(work, claims_what_is_only_welcome)
 {
-    const struct share_claim welcome = { .need = 0, .extra = 2, .lease_us = LEASE };
-    struct share_job grouped = job(3, T0);
+    const struct share_claim welcome = { .need = 0, .extra = 4, .lease_us = LEASE };
+    struct share_job grouped[] = { job(3, T0), job(4, T0) };
 
-    grouped.group = "g";
     put(&one, 1, T0);
     put(&one, 2, T0);
     share_work(&one, NULL, 0, welcome);
     cr_assert_eq(one.answer.code, 'D', "%s", one.answer.error);
     cr_expect_eq(one.answer.count, 2);
-    share_put(&one, &grouped, 1);
+    grouped[0].group = grouped[1].group = "g";
+    share_put(&one, grouped, 2);
     cr_assert_eq(one.answer.code, 'D', "%s", one.answer.error);
+    share_tied = 0;
     share_work(&one, NULL, 0, welcome);
     cr_assert_eq(one.answer.code, 'D', "%s", one.answer.error);
     cr_expect_eq(one.answer.count, 1);
+    cr_expect_eq(share_tied, 1, "it was told");
 }
 
 /* With its lease, which is over at its very end, not before. */
