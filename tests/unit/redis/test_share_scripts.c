@@ -418,8 +418,8 @@ Test(edit, moves_a_job_only_if_it_is_as_believed)
         edit(&one, (struct share_change){ 'm', 1, id(1), T0 + 5, "", T0 + 2, "e" }));
 }
 
-/* Nobody needs one, and some are welcome; of a group only one at a time, also if who claims does not
- * know yet that there are groups. */
+/* Nobody needs one, and some are welcome; of a group only one at a time, also if who claims does
+ * not know yet that there are groups. */
 Test(work, claims_what_is_only_welcome)
 {
     const struct share_claim welcome = { .need = 0, .extra = 4, .lease_us = LEASE };
