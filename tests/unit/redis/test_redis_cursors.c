@@ -162,3 +162,32 @@ REDIS_PROXY_TEST(redis_cursors, of_kept_keys_show_those_that_can_be)
     }
     finish(store);
 }
+
+REDIS_PROXY_TEST(redis_cursors, of_kept_keys_that_cannot_be_read_are_said_to_be_so)
+{
+    due_store *store = opened_by_proxy((due_redis_options){ 0 });
+    unsigned shown = 0;
+
+    ASK("SET", "due:{q}:kx", "no set");
+    logged[0] = '\0';
+    cr_expect_eq(store->verbs->keys(store, 1, 9, note_key, &shown, soon(LONG_NS)), DUE_ECORRUPT);
+    cr_expect_not_null(strstr(logged, "due:{q}:kx"), "%s", logged);
+    finish(store);
+}
+
+/* A record that cannot be read keeps back none of its page. */
+REDIS_PROXY_TEST(redis_cursors, of_records_pass_by_those_that_cannot_be_read)
+{
+    due_store *store = opened_by_proxy((due_redis_options){ 0 });
+    struct seen seen = { .times = calloc(21, sizeof(unsigned)) };
+
+    ASK("HSET", "due:{q}:j", "fourteen bytes", "rubbish", "fourteen hytes", "rubbish");
+    fill(store, 20, 5000, 1, 1);
+    inside(store)->unsure = true;
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    for (int job = 1; job <= 20; job++)
+        cr_expect_eq(seen.times[job], 2u, "%d", job);
+    free(seen.times);
+    free(seen.data);
+    finish(store);
+}
