@@ -252,6 +252,8 @@ Test(stored_edges, a_job_that_is_on_its_way_out_is_to_be_stopped, .timeout = 60)
     cr_expect_eq(crew_join(&acks), 0);
     memory_limiter_free(gate);
     shop_close(&s);
+}
+
 static int64_t given_ns[2]; /* to open the store, and to close it */
 
 static int open_and_note(due_store *s, const struct due_store_open *how,
