@@ -70,7 +70,7 @@ static inline __attribute__((always_inline)) int cancel_in(struct due_queue *q,
 
     it->unready += c->ready;
     it->magazine[it->count++] = c->number;
-    enum due__released rest = due__lock_release_quick(&it->lock); /* S */
+    enum due__released rest = due__lock_release_last(&it->lock); /* S */
     if (rest != DUE__RELEASED)
         return cancel_after(q, it, count, rest);
     if ((due__load_seq(&q->state) & DUE__DRAINING) || /* C2 of closing.c */

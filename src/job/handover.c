@@ -194,7 +194,7 @@ static inline __attribute__((always_inline)) enum due__released done_in(struct d
     it->done++;
     due__word_set(&j->word, next); /* J1: as due__word_free() */
     it->magazine[it->count++] = number;
-    return due__lock_release_quick(&it->lock); /* S */
+    return due__lock_release_last(&it->lock); /* S */
 }
 
 static __attribute__((noinline)) void done_rest(struct due__shard *it, due_job *job,

@@ -66,9 +66,9 @@ static inline __attribute__((always_inline)) bool due__nothing_yet(struct due_qu
     if (due__load_relaxed(&q->sole_until) < 0 || !q->short_takes || /* no edge: a guess */
         !due__inbox_quiet(&q->inbox))                               /* I2 */
         return false;
-    int64_t until_ns = due__load_acquire(&q->sole_until);                   /* W3 */
-    return until_ns >= 0 && due__load_acquire(&q->sole) == DUE__NO_TOPIC && /* W3 */
-           !(due__load_seq(&q->state) & DUE__REFUSING) &&                   /* E3 */
+    int64_t until_ns = due__load_seq(&q->sole_until);                   /* W3 */
+    return until_ns >= 0 && due__load_seq(&q->sole) == DUE__NO_TOPIC && /* W3 */
+           !(due__load_seq(&q->state) & DUE__REFUSING) &&               /* E3 */
            !due__clock_passed(&q->clock, until_ns);
 }
 

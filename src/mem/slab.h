@@ -223,7 +223,10 @@ static inline struct due__shard *due__shard_enter(struct due__slab *s)
 
 static inline void due__shard_leave(struct due__shard *it)
 {
-    due__lock_release_untold(&it->lock); /* S */
+    enum due__released rest = due__lock_release_last(&it->lock); /* S */
+
+    if (rest != DUE__RELEASED)
+        due__lock_release_rest(&it->lock, rest);
 }
 
 /* Who tried a shard's lock and has not just got it leaves it: nothing is begun. */

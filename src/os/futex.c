@@ -94,8 +94,10 @@ void due__threads_fence(void)
     /* It is not registered any more, or is forbidden by now.  Then a store reaches the others all
      * the same, within less than a microsecond; and who was before it has gone on by then. */
     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
-        due__futex_wait(&nobody, 0, due__monotonic_now() + DUE_MS(1), false);
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
+        return;
+    for (int64_t until = due__monotonic_now() + DUE_MS(1); due__monotonic_now() < until;)
+        due__futex_wait(&nobody, 0, until, false);
 }
 
 /* ---- Sleeping ---- */

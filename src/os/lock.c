@@ -7,18 +7,21 @@
  *                the word, takes the bias away, has all threads pass a fence (futex.h), and then
  *                looks who is inside.  So either the owner sees that the bias is gone, or he is
  *                seen inside, and waited for.  If he is seen there he sees on his way out that the
- *                bias is gone: there he wakes who sleeps, and passes a fence himself.
+ *                bias is gone, and passes a fence himself.
  *
  * A try that finds the owner inside gives the word back, and looks once more: if the owner is still
  * inside then, his look at the inbox is still to come, and he has passed a fence by then; so what
  * anybody had put in who met the word meanwhile is seen by him (E1 of tenure.c).  If he has gone
  * the try begins again.
  *
+ * Who waits for the owner looks again and again, for he is inside for less than a microsecond, if
+ * he has the processor.  He wakes nobody, so that a shard may be freed by who has seen him leave.
+ *
  * The owner may have looked at the bias long ago when he says that he is inside: it may be gone by
- * then, and another one may hold the word.  He sees that at once, takes it back, and wakes who may
- * have seen it.  So nobody but he may write there, and no other thread ever gets the bias of a
- * lock.  He gets it after a number of tenures in a row, by himself and with the word; that number
- * is doubled each time it is taken away.
+ * then, and another one may hold the word.  He sees that at once, and takes it back.  So nobody but
+ * he may write there, and no other thread ever gets the bias of a lock.  He gets it after a number
+ * of tenures in a row, by himself and with the word; that number is doubled each time it is taken
+ * away.
  *
  * Guards     L  the lock's own      A  atomic, see Edges
  *
@@ -28,6 +31,7 @@
 
 #include "due/due.h"
 #include "os/atomic.h"
+#include "os/clock.h"
 #include "os/futex.h"
 
 #ifdef DUE_BELL_COND
@@ -148,14 +152,14 @@ static void grant(struct due__lock *l)
         return;
     uint32_t me = due__self();
     l->last = me;
-    if (l->after == 0 || (l->owner != 0 && l->owner != me))
+    if (l->after == 0 || (l->owner != DUE__NO_THREAD && l->owner != me))
         return;
     l->owner = me;
     due__store_release(&l->bias, me); /* L2 */
 }
 
 /* With the word.  False: who had the bias is inside. */
-static bool revoke(struct due__lock *l)
+static bool take_bias(struct due__lock *l)
 {
     uint32_t bias = due__load_seq(&l->bias); /* L2 */
 
@@ -165,7 +169,7 @@ static bool revoke(struct due__lock *l)
         due__store_seq(&l->bias, DUE__REVOKED); /* L2 */
         due__threads_fence();                   /* L2 */
     }
-    if (due__load_seq(&l->inside) != 0) /* L2, L1 */
+    if (due__load_seq(&l->inside) != DUE__NO_THREAD) /* L2, L1 */
         return false;
     due__store_seq(&l->bias, DUE__NO_THREAD); /* L2 */
     if (l->after < DUE__BIAS_AFTER_MAX)
@@ -179,11 +183,11 @@ static bool try_biased(struct due__lock *l)
     uint32_t free;
 
     do {
-        if (revoke(l))
+        if (take_bias(l))
             return true;
         if (due__xchg_seq(&l->word, 0) == 2) /* E1 of tenure.c */
             due__futex_wake(&l->word);
-        if (due__load_seq(&l->inside) != 0) /* L2, E1 of tenure.c: he will look */
+        if (due__load_seq(&l->inside) != DUE__NO_THREAD) /* L2, E1 of tenure.c: he will look */
             return false;
         free = 0;
     } while (due__load_seq(&l->word) == 0 && due__cas_seq(&l->word, &free, 1)); /* L1 */
@@ -195,18 +199,10 @@ static bool try_lost(struct due__lock *l)
 {
     uint32_t free = 0;
 
-    due__store_seq(&l->inside, 0); /* L2 */
-    due__futex_wake(&l->inside);
+    due__store_seq(&l->inside, DUE__NO_THREAD);                            /* L2 */
     if (due__load_seq(&l->word) != 0 || !due__cas_seq(&l->word, &free, 1)) /* L1 */
         return false;
     return try_biased(l);
-}
-
-/* Who has left, and has the bias no more. */
-static void leave_lost(struct due__lock *l)
-{
-    due__store_seq(&l->inside, 0); /* L2, E1 of tenure.c: a full fence before he looks */
-    due__futex_wake(&l->inside);
 }
 
 /* ---- The rest of short ways ---- */
@@ -225,8 +221,10 @@ bool due__lock_try_rest(struct due__lock *l, enum due__tried how)
 
 void due__lock_release_rest(struct due__lock *l, enum due__released how)
 {
+    uint32_t fence = 0;
+
     if (how == DUE__RELEASED_LOST)
-        leave_lost(l);
+        due__xchg_seq(&fence, 1); /* L2, E1 of tenure.c: before he looks */
     if (how == DUE__TO_GRANT) {
         grant(l);
         if (due__xchg_seq(&l->word, 0) == 2) /* L1, and E1 of tenure.c: a full fence */
@@ -237,6 +235,24 @@ void due__lock_release_rest(struct due__lock *l, enum due__released how)
 }
 
 /* ---- Waiting ---- */
+
+#define AGAIN_NS DUE_US(50)
+
+/* The @turn-th time: the owner of the bias may go on. */
+static void wait_for_owner(unsigned turn)
+{
+#ifdef DUE__EXPLORE
+    (void)turn;
+    due__spin_pause(true);
+#else
+    const uint32_t nobody = 0;
+
+    if (turn < SPINS)
+        due__relax();
+    else
+        due__futex_wait(&nobody, 0, due__monotonic_now() + AGAIN_NS, false);
+#endif
+}
 
 void due__lock_wait(struct due__lock *l, enum due__tried how)
 {
@@ -251,17 +267,14 @@ void due__lock_wait(struct due__lock *l, enum due__tried how)
 #endif
     while (due__xchg_seq(&l->word, 2) != 0) /* L1 */
         due__futex_wait(&l->word, 2, DUE_FOREVER, false);
-    while (!revoke(l)) {
-        uint32_t who = due__load_seq(&l->inside); /* L2 */
-
-        if (who != 0)
-            due__futex_wait(&l->inside, who, DUE_FOREVER, false);
-    }
+    for (unsigned turn = 0; !take_bias(l); turn++)
+        wait_for_owner(turn);
 }
 
 bool due__lock_held(struct due__lock *l)
 {
-    return due__load_seq(&l->word) != 0 || due__load_seq(&l->inside) != 0; /* no edge: a guess */
+    return due__load_seq(&l->word) != 0 ||              /* no edge: a guess */
+           due__load_seq(&l->inside) != DUE__NO_THREAD; /* no edge: likewise */
 }
 
 #endif

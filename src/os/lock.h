@@ -4,7 +4,7 @@
  * Release is a read-modify-write and therefore a full fence: whoever holds the timeline lock looks
  * at the inbox after it, and that look must not pass the release (tenure.c, edge E1).  It is also
  * the last touch of the lock: who has it next may free it (a wake-up after it names only the
- * address).
+ * address); but for one that may be biased, of which due__lock_release_last() is that.
  *
  * A lock may be biased: whoever was the only one to hold it for a while then enters and leaves it
  * without a locked instruction, and without a fence, until another one comes (lock.c, edge L2).
@@ -39,7 +39,7 @@ enum due__tried {
 enum due__released {
     DUE__RELEASED,
     DUE__RELEASED_WAITER, /* somebody may sleep for it */
-    DUE__RELEASED_LOST,   /* the bias was taken away meanwhile: no fence has been passed yet */
+    DUE__RELEASED_LOST,   /* the bias was taken away meanwhile, and no fence has been passed */
     DUE__TO_GRANT,        /* it is still held: the bias is to be granted first */
 };
 
@@ -74,10 +74,12 @@ static inline enum due__released due__lock_release_quick(struct due__lock *l)
     return DUE__RELEASED;
 }
 
+#define due__lock_release_last due__lock_release_quick
+
 #else
 
 /* Instead of a thread's number, which is not 0. */
-#define DUE__NO_THREAD UINT32_MAX
+#define DUE__NO_THREAD 0u               /* so that a lock that is all zeros is free */
 #define DUE__REVOKED   (UINT32_MAX - 1) /* nobody has the bias; who had it may still be inside */
 #define DUE__NO_SELF   (UINT32_MAX - 2) /* of a thread that has no number yet */
 
@@ -85,8 +87,8 @@ static inline enum due__released due__lock_release_quick(struct due__lock *l)
 struct due__lock {
     uint32_t word;   /* A  0 free, 1 held, 2 held and somebody may sleep */
     uint32_t bias;   /* A  L2: the thread that needs no word; or DUE__NO_THREAD, DUE__REVOKED */
-    uint32_t inside; /* A  L2: that thread, as long as it is inside; 0 */
-    uint32_t owner;  /* L  who ever had the bias: nobody else can; 0: nobody had */
+    uint32_t inside; /* A  L2: that thread, as long as it is inside; or DUE__NO_THREAD */
+    uint32_t owner;  /* L  who ever had the bias: nobody else can; or DUE__NO_THREAD */
     uint32_t last;   /* L  who held it last, */
     uint32_t row;    /* L  and so many times in a row */
     uint32_t after;  /* L  so many times in a row are wanted; 0: it is never biased */
@@ -124,6 +126,8 @@ static inline __attribute__((always_inline)) enum due__tried due__lock_try_quick
             return DUE__TRIED_LOST;
         return DUE__TRIED_GOT;
     }
+    if (due__load_relaxed(&l->inside) == me) /* L2: likewise, when the bias has just been lost */
+        return DUE__TRIED_BUSY;
     if (due__load_seq(&l->word) != 0 ||    /* E1: saves a failing exchange */
         !due__cas_seq(&l->word, &free, 1)) /* L1, and E1 of tenure.c */
         return DUE__TRIED_BUSY;
@@ -160,19 +164,10 @@ static inline void due__lock_acquire(struct due__lock *l)
     due__tsan_acquire(l);
 }
 
-/* Likewise: unless it is left, it is for due__lock_release_rest(). */
-static inline __attribute__((always_inline)) enum due__released due__lock_release_quick(
-    struct due__lock *l)
+/* With the word. */
+static inline __attribute__((always_inline)) enum due__released due__lock_release_word(
+    struct due__lock *l, uint32_t me)
 {
-    uint32_t me = due__self();
-
-    if (due__load_relaxed(&l->inside) == me) { /* L2 */
-        due__store_release(&l->inside, 0);     /* L2, L1 */
-        due__here_fence();
-        if (due__rare(due__load_relaxed(&l->bias) != me)) /* L2 */
-            return DUE__RELEASED_LOST;
-        return DUE__RELEASED;
-    }
     if (l->last != me) {
         l->last = me;
         l->row = 0;
@@ -183,6 +178,32 @@ static inline __attribute__((always_inline)) enum due__released due__lock_releas
 
     assert(was != 0); /* else somebody did something that he had no right to */
     return was == 2 ? DUE__RELEASED_WAITER : DUE__RELEASED;
+}
+
+/* Likewise: unless it is released, it is for due__lock_release_rest(). */
+static inline __attribute__((always_inline)) enum due__released due__lock_release_quick(
+    struct due__lock *l)
+{
+    uint32_t me = due__self();
+
+    if (due__load_relaxed(&l->inside) != me) /* L2 */
+        return due__lock_release_word(l, me);
+    due__store_release(&l->inside, DUE__NO_THREAD); /* L2, L1 */
+    due__here_fence();
+    return due__rare(due__load_relaxed(&l->bias) != me) ? DUE__RELEASED_LOST
+                                                        : DUE__RELEASED; /* L2 */
+}
+
+/* The same where nothing is looked at after it: no fence, and it is the last touch of the lock. */
+static inline __attribute__((always_inline)) enum due__released due__lock_release_last(
+    struct due__lock *l)
+{
+    uint32_t me = due__self();
+
+    if (due__load_relaxed(&l->inside) != me) /* L2 */
+        return due__lock_release_word(l, me);
+    due__store_release(&l->inside, DUE__NO_THREAD); /* L2, L1 */
+    return DUE__RELEASED;
 }
 
 static inline void due__lock_release_untold(struct due__lock *l)

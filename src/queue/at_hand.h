@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) struct due__shard *due__places_last
         left--;
         q->place[left] = it->magazine[left];
     } while (left > 0);
-    *rest = due__lock_release_quick(&it->lock); /* S */
+    *rest = due__lock_release_last(&it->lock); /* S */
     return it;
 }
 

@@ -15,7 +15,10 @@
  *                the ring, and so nothing is shown, there is nothing to take until then: who
  *                has found the inbox quiet (I2) before it reads when sees whatever was put before,
  *                and need not come to the lock.  Of one topic that is noted by who looks in vain,
- *                until something is ready, or an earlier job comes.
+ *                until something is ready, or an earlier job comes.  What ends it is stored
+ *                sequentially consistent, and so read: who puts a job in and then looks whether
+ *                somebody sleeps, and who says that he sleeps and then looks in vain, do not miss
+ *                each other, as they would not if both took the lock.
  *            described elsewhere: K2 clock.c
  *
  * Always     N1  a topic that is not paused and has anything shown or waiting is in the ring
@@ -38,9 +41,12 @@
 void due__sole_until(struct due_queue *q)
 {
     int64_t until = q->several ? due__timeline_bound(&q->timeline) : -1;
+    int64_t was = due__load_relaxed(&q->sole_until); /* W3: under the lock */
 
-    if (until != due__load_relaxed(&q->sole_until)) /* W3: under the lock */
-        due__store_release(&q->sole_until, until);  /* W3 */
+    if (until < was)
+        due__store_seq(&q->sole_until, until); /* W3 */
+    else if (until > was)
+        due__store_release(&q->sole_until, until); /* W3 */
 }
 
 static void hint(struct due_queue *q)
@@ -49,7 +55,12 @@ static void hint(struct due_queue *q)
                     : q->ring->next == q->ring ? q->ring->number + 1u
                                                : 0;
 
-    due__store_release(&q->sole, sole); /* W3 */
+    bool ends = sole != DUE__NO_TOPIC && due__load_relaxed(&q->sole) == DUE__NO_TOPIC && /* W3 */
+                due__load_relaxed(&q->sole_until) >= 0; /* W3: both under the lock */
+    if (ends)
+        due__store_seq(&q->sole, sole); /* W3 */
+    else
+        due__store_release(&q->sole, sole); /* W3 */
     due__sole_until(q);
 }
 

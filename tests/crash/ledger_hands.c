@@ -180,13 +180,21 @@ void told_taking(struct ledger *l, unsigned thread, int64_t now_ns, const char *
     }
 }
 
-/* Has a job come in that may die, and nobody was told its id? */
-static bool nameless(const struct ledger *l)
+/* Has a job come in that may die, and nobody was told its id?  It may be this one, which is dead,
+ * and may come again. */
+static bool nameless(struct ledger *l)
 {
-    for (size_t i = l->first; i < l->n_jobs; i++)
-        if (l->jobs[i].mortal && l->jobs[i].id[0] == '\0' && l->jobs[i].put == MAYBE)
-            return true;
-    return false;
+    bool any = false;
+
+    for (size_t i = l->first; i < l->n_jobs; i++) {
+        struct job *j = &l->jobs[i];
+
+        if (!j->mortal || j->id[0] != '\0' || j->put != MAYBE)
+            continue;
+        j->plain = false;
+        any = true;
+    }
+    return any;
 }
 
 void told_dead(struct ledger *l, unsigned thread, const char *rest)

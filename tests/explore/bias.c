@@ -140,9 +140,21 @@ static void knock_check(void)
 
 /* ---- The lock of a queue, and those of its shards ---- */
 
-static void open_biased(void)
+struct asleep {
+    uint32_t says; /* A */
+    uint32_t seen; /* A  relaxed */
+    uint32_t had;  /* A  relaxed */
+};
+static struct asleep *asleep;
+
+static void open_queue(void)
 {
     lab_open_bare((due_options){ .proxies = DUE_PROXIES_NEVER });
+}
+
+/* After all that setup does itself, which takes it away. */
+static void bias_queue(void)
+{
     bias_to(&lab->q->lock, 1);
     for (unsigned i = 0; i < DUE__SHARDS; i++)
         bias_to(&lab->q->slab.shard[i].lock, 1);
@@ -159,7 +171,8 @@ static void put_two_later(void *arg)
 /* What is put while another is inside stays in the inbox, until he comes out. */
 static void queue_put_setup(void)
 {
-    open_biased();
+    open_queue();
+    bias_queue();
     explore_thread("owner", put_two_later, as_arg(0));
     explore_thread("producer", act_put_later, as_arg(2));
     explore_thread("another", act_put_later, as_arg(3));
@@ -167,7 +180,8 @@ static void queue_put_setup(void)
 
 static void queue_wait_setup(void)
 {
-    open_biased();
+    open_queue();
+    bias_queue();
     explore_thread("producer", act_put_two, as_arg(0));
     explore_thread("consumer", act_take_one, NULL);
     explore_thread("another", act_take_one, NULL);
@@ -181,9 +195,10 @@ static void take_twice_now(void *arg)
 
 static void queue_take_setup(void)
 {
-    open_biased();
+    open_queue();
     lab_put(0, 0, LAB_AT(-5), 0);
     lab_put(1, 0, LAB_AT(-4), 0);
+    bias_queue();
     explore_thread("owner", take_twice_now, NULL);
     explore_thread("canceller", act_cancel, as_arg(1));
     explore_thread("mover", act_move_later, as_arg(0));
@@ -198,9 +213,10 @@ static void close_drain(void *arg)
 /* What he counts as gone is in the sum, or he sees that the queue closes. */
 static void queue_drain_setup(void)
 {
-    open_biased();
+    open_queue();
     lab_put(0, 0, LAB_AT(-5), 0);
     lab_put(1, 0, LAB_AT(-4), 0);
+    bias_queue();
     explore_thread("owner", take_twice_now, NULL);
     explore_thread("closer", close_drain, NULL);
 }
@@ -214,11 +230,46 @@ static void cancel_both(void *arg)
 
 static void queue_cancel_setup(void)
 {
-    open_biased();
+    open_queue();
     lab_put(0, 0, LAB_AT(DUE_MS(5)), 0);
     lab_put(1, 0, LAB_AT(DUE_MS(5)), 0);
+    bias_queue();
     explore_thread("owner", cancel_both, NULL);
     explore_thread("closer", close_drain, NULL);
+}
+
+/* Who puts one in, and then looks whether another sleeps; and who says that he sleeps, and then
+ * looks in vain.  They do not miss each other, as if both took the lock. */
+static void put_and_look(void *arg)
+{
+    (void)arg;
+    lab_put(0, 0, 0, 0);
+    uint32_t says = due__load_seq(&asleep->says);
+    due__store_relaxed(&asleep->seen, says);
+}
+
+static void say_and_look(void *arg)
+{
+    (void)arg;
+    due__store_seq(&asleep->says, 1);
+    due__store_relaxed(&asleep->had, lab_take(0, 0) >= 0);
+}
+
+static void queue_asleep_setup(void)
+{
+    open_queue();
+    asleep = explore_new(sizeof *asleep);
+    lab_put(1, 0, LAB_AT(DUE_MS(5)), 0);
+    lab_take(0, 0); /* in vain */
+    bias_queue();
+    explore_thread("owner", put_and_look, NULL);
+    explore_thread("sleeper", say_and_look, NULL);
+}
+
+static void queue_asleep_check(void)
+{
+    explore_check(asleep->seen || asleep->had, "one sleeps, and the other has not seen it");
+    lab_check();
 }
 
 #define LOCK(name_, about_, setup_, check_, quick_, deep_, walks_)                     \
@@ -246,5 +297,13 @@ const struct explore_scenario explore_scenarios_bias[] = {
         (2, 1, 0, 0), (4, 2, 0, 0), 20),
     LAB("bias_cancel", "L2, C2: the owner cancels the last, another drains", queue_cancel_setup,
         (2, 1, 0, 0), (4, 2, 0, 0), 20),
+    { .name = "next_nothing_asleep",
+      .about = "W3, L2: the owner puts and looks who sleeps, who says so looks in vain",
+      .setup = queue_asleep_setup,
+      .idle = lab_idle,
+      .check = queue_asleep_check,
+      .quick = EXPLORE_BOUNDS(2, 3, 0, 0),
+      .deep = EXPLORE_BOUNDS(4, 4, 0, 0),
+      .walks = 20 },
     { .name = NULL },
 };
