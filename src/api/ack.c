@@ -317,7 +317,12 @@ static int ack_some(struct due_queue *q, due_job *jobs, size_t n, struct due__de
     if (bulk && q->short_ways)
         return ack_short(q, jobs, n, results);
     bool inside = bulk && due__inside_stored(q);
-    struct acks *a = bulk ? due__alloc_raw(&q->alloc, sizeof *a) : NULL;
+    struct due__alloc alloc; /* a copy: with the last one answered for the queue may be freed */
+    struct acks *a = NULL;
+    if (bulk) {
+        alloc = q->alloc;
+        a = due__alloc_raw(&alloc, sizeof *a);
+    }
     if (a != NULL)
         ack_bulk(q, a, jobs, n, by);
     for (size_t i = 0; i < n; i++) {
@@ -328,7 +333,7 @@ static int ack_some(struct due_queue *q, due_job *jobs, size_t n, struct due__de
             results[i] = rc;
     }
     if (a != NULL)
-        due__alloc_free(&q->alloc, a, sizeof *a);
+        due__alloc_free(&alloc, a, sizeof *a);
     due__inside_end(q, inside);
     return acked;
 }

@@ -7,12 +7,13 @@
  *                the word, takes the bias away, has all threads pass a fence (futex.h), and then
  *                looks who is inside.  So either the owner sees that the bias is gone, or he is
  *                seen inside, and waited for.  If he is seen there he sees on his way out that the
- *                bias is gone, and passes a fence himself.
+ *                bias is gone, and passes a fence himself; but not where nobody may have knocked
+ *                (due__lock_release_last).
  *
- * A try that finds the owner inside gives the word back, and looks once more: if the owner is still
- * inside then, his look at the inbox is still to come, and he has passed a fence by then; so what
- * anybody had put in who met the word meanwhile is seen by him (E1 of tenure.c).  If he has gone
- * the try begins again.
+ * Of the timeline's lock: a try that finds the owner inside gives the word back, and looks once
+ * more.  If the owner is still inside then, his look at the inbox is still to come, and he has
+ * passed a fence by then; so what anybody had put in who met the word meanwhile is seen by him (E1
+ * of tenure.c).  If he has gone the try begins again.
  *
  * Who waits for the owner looks again and again, for he is inside for less than a microsecond, if
  * he has the processor.  He wakes nobody, so that a shard may be freed by who has seen him leave.

@@ -194,7 +194,7 @@ static inline __attribute__((always_inline)) enum due__released due__lock_releas
                                                         : DUE__RELEASED; /* L2 */
 }
 
-/* The same where nothing is looked at after it: no fence, and it is the last touch of the lock. */
+/* The same where no knock is looked for after it: no fence, and the last touch of the lock. */
 static inline __attribute__((always_inline)) enum due__released due__lock_release_last(
     struct due__lock *l)
 {

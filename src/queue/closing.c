@@ -12,6 +12,10 @@
  *                Who takes one under that lock counts it there (taken); the sum reads that before
  *                it reads what was placed, and after the shards: so no job is gone in it that has
  *                not come.
+ *                A shard's lock may be biased, and then there is no fence between the count and
+ *                the look.  But the sum has all shards, none of them by a try: so either the fence
+ *                that it has all threads pass comes before that look, or it waits until the count
+ *                is seen.
  *
  * Always     N1  what the shards have to spare, less what is counted as gone and not yet paid, is
  *                less than what waits.  So once all have paid and nothing is left, somebody found
