@@ -240,29 +240,64 @@ static void queue_cancel_setup(void)
 
 /* Who puts one in, and then looks whether another sleeps; and who says that he sleeps, and then
  * looks in vain.  They do not miss each other, as if both took the lock. */
-static void put_and_look(void *arg)
+static void look_who_sleeps(void)
+{
+    uint32_t says = due__load_seq(&asleep->says);
+
+    due__store_relaxed(&asleep->seen, says);
+}
+
+static void put_and_look(void *topic)
+{
+    lab_put(0, (int)(uintptr_t)topic, 0, 0);
+    look_who_sleeps();
+}
+
+static void put_earlier_and_look(void *arg)
 {
     (void)arg;
-    lab_put(0, 0, 0, 0);
-    uint32_t says = due__load_seq(&asleep->says);
-    due__store_relaxed(&asleep->seen, says);
+    lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
+    look_who_sleeps();
 }
 
 static void say_and_look(void *arg)
 {
     (void)arg;
     due__store_seq(&asleep->says, 1);
+    engine_clock_forward(LAB_AT(DUE_MS(2)));
     due__store_relaxed(&asleep->had, lab_take(0, 0) >= 0);
+}
+
+/* One has looked in vain. */
+static void asleep_begin(void)
+{
+    asleep = explore_new(sizeof *asleep);
+    lab_put(1, 0, LAB_AT(DUE_MS(5)), 0);
+    lab_take(0, 0);
+    bias_queue();
 }
 
 static void queue_asleep_setup(void)
 {
     open_queue();
-    asleep = explore_new(sizeof *asleep);
-    lab_put(1, 0, LAB_AT(DUE_MS(5)), 0);
-    lab_take(0, 0); /* in vain */
-    bias_queue();
-    explore_thread("owner", put_and_look, NULL);
+    asleep_begin();
+    explore_thread("owner", put_and_look, as_arg(0));
+    explore_thread("sleeper", say_and_look, NULL);
+}
+
+static void queue_asleep_topics_setup(void)
+{
+    lab_open((due_options){ .proxies = DUE_PROXIES_NEVER });
+    asleep_begin();
+    explore_thread("owner", put_and_look, as_arg(2));
+    explore_thread("sleeper", say_and_look, NULL);
+}
+
+static void queue_asleep_earlier_setup(void)
+{
+    open_queue();
+    asleep_begin();
+    explore_thread("owner", put_earlier_and_look, NULL);
     explore_thread("sleeper", say_and_look, NULL);
 }
 
@@ -276,6 +311,13 @@ static void queue_asleep_check(void)
     {                                                                                  \
         .name = (name_), .about = (about_), .setup = (setup_), .check = (check_),      \
         .quick = EXPLORE_BOUNDS quick_, .deep = EXPLORE_BOUNDS deep_, .walks = walks_, \
+    }
+
+#define ASLEEP(name_, about_, setup_)                                            \
+    {                                                                            \
+        .name = (name_), .about = (about_), .setup = (setup_), .idle = lab_idle, \
+        .check = queue_asleep_check, .quick = EXPLORE_BOUNDS(2, 3, 0, 0),        \
+        .deep = EXPLORE_BOUNDS(4, 4, 0, 0), .walks = 20,                         \
     }
 
 const struct explore_scenario explore_scenarios_bias[] = {
@@ -297,13 +339,10 @@ const struct explore_scenario explore_scenarios_bias[] = {
         (2, 1, 0, 0), (4, 2, 0, 0), 20),
     LAB("bias_cancel", "L2, C2: the owner cancels the last, another drains", queue_cancel_setup,
         (2, 1, 0, 0), (4, 2, 0, 0), 20),
-    { .name = "next_nothing_asleep",
-      .about = "W3, L2: the owner puts and looks who sleeps, who says so looks in vain",
-      .setup = queue_asleep_setup,
-      .idle = lab_idle,
-      .check = queue_asleep_check,
-      .quick = EXPLORE_BOUNDS(2, 3, 0, 0),
-      .deep = EXPLORE_BOUNDS(4, 4, 0, 0),
-      .walks = 20 },
+    ASLEEP("asleep_now", "W3, L2: the owner puts and looks who sleeps, who says so looks in vain",
+           queue_asleep_setup),
+    ASLEEP("asleep_topics", "W3, L2: the same, with several topics", queue_asleep_topics_setup),
+    ASLEEP("asleep_earlier", "W3, L2: the same, and it is due before the others",
+           queue_asleep_earlier_setup),
     { .name = NULL },
 };
