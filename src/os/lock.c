@@ -244,7 +244,7 @@ static void wait_for_owner(unsigned turn)
 {
 #ifdef DUE__EXPLORE
     (void)turn;
-    due__spin_pause(true);
+    explore_yield();
 #else
     const uint32_t nobody = 0;
 

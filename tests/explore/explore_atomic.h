@@ -46,6 +46,8 @@ bool explore_swap(volatile void *p, unsigned size, uint64_t *expected, uint64_t 
 
 /* Who spins: others go on, and if nobody can, a nanosecond passes. */
 void explore_spin(void);
+/* Who looks again and again until another has gone on, who can: no time passes. */
+void explore_yield(void);
 
 #define EXPLORE_SITE(name, place_text) \
     static const struct explore_site explore_at = { __FILE__, __LINE__, (name), (place_text) }
