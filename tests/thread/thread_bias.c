@@ -120,11 +120,11 @@ int main(int argc, char **argv)
         crew_sleep(DUE_MS(20));
         due__xchg_seq(&w.stop, 1);
         for (unsigned i = 0; i <= OTHERS; i++)
-            CREW_CHECK(crew_join(&threads[i]) == 0);
-        CREW_CHECK(w.tenures[0] == w.tenures[1]);
+            CREW_CHECK(crew_join(&threads[i]) == 0, "");
+        CREW_CHECK(w.tenures[0] == w.tenures[1], ": a tenure is lost");
         CREW_CHECK(w.taken == w.put, ": %llu were put, and %llu seen", (unsigned long long)w.put,
                    (unsigned long long)w.taken);
-        CREW_CHECK(!due__lock_held(&w.lock));
+        CREW_CHECK(!due__lock_held(&w.lock), ": it is held");
 #ifndef DUE_BELL_COND
         biased += w.lock.owner != 0;
 #endif

@@ -159,7 +159,7 @@ Test(metrics_store, do_not_count_a_job_that_was_not_let_in, .timeout = 60)
                           .more = EXTRA(.key = "k", .key_len = 1) };
 
         for (int i = 0; i < 4; i++)
-            lab_enqueue(&s.lab, "gone");
+            lab_enqueue(&s.lab, "gone", .delay_ns = 0);
         cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0); /* in doubt they are not there */
         for (int i = 0; i < 4; i++)
             cr_expect_str_eq(lab_dequeue(&s.lab), "gone");
