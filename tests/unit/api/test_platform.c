@@ -2,16 +2,15 @@
 #include "lab/lab.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <locale.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "lab/forbid.h"
 
 /* C10: a caller that leads sets its timer slack, and must give it back */
 LAB_TEST(platform, timer_slack_of_a_caller_is_as_it_was)
@@ -40,16 +39,7 @@ LAB_TEST(platform, timer_slack_of_a_caller_is_as_it_was)
 /* From now on the kernel of this process is an older one: it has no futex_wait. */
 static bool without_futex_wait(void)
 {
-    struct sock_filter rule[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FUTEX_WAIT_CALL, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog rules = { .len = sizeof rule / sizeof rule[0], .filter = rule };
-
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &rules, 0, 0) != 0)
+    if (!forbid(FUTEX_WAIT_CALL, ENOSYS))
         return false;
     return syscall(FUTEX_WAIT_CALL, NULL, 0, 0, 0, NULL, 0) == -1 && errno == ENOSYS;
 }

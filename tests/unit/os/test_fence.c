@@ -3,32 +3,13 @@
 #include "lab/lab.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
+#include "lab/forbid.h"
 #include "os/futex.h"
 #include "queue/queue.h"
 
 #define ALONE 1000 /* tenures in a row, more than a bias takes */
-
-/* From here on in this process.  False: filters are not to be had. */
-static bool forbid(void)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = { .len = sizeof code / sizeof code[0], .filter = code };
-
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
-}
 
 static void put_many(due_queue *q)
 {
@@ -59,7 +40,7 @@ static void expect_all_taken(struct lab *lab)
 
 Test(fence, that_is_forbidden_leaves_all_locks_without_a_bias, .timeout = 60)
 {
-    if (!forbid())
+    if (!forbid(SYS_membarrier, EPERM))
         cr_skip_test("no filters");
     struct lab lab = lab_open(.kernel = true);
 
@@ -81,7 +62,7 @@ Test(fence, that_is_forbidden_later_is_waited_for, .timeout = 60)
 #ifndef DUE_BELL_COND
     cr_expect_eq(lab.q->lock.owner != DUE__NO_THREAD, ready);
 #endif
-    if (!forbid())
+    if (!forbid(SYS_membarrier, EPERM))
         cr_skip_test("no filters");
     expect_all_taken(&lab);
     lab_close(&lab);
