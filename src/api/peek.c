@@ -11,6 +11,7 @@
 #include "job/key_table.h"
 #include "job/lease.h"
 #include "os/atomic.h"
+#include "queue/compaction.h"
 #include "queue/inside.h"
 #include "queue/job_records.h"
 #include "queue/queue.h"
@@ -145,7 +146,7 @@ static void sweep_all(struct due_queue *q)
     bool done;
 
     due__enter(q, &t);
-    due__sweep_begin(q, true);
+    due__sweep_begin(q);
     due__tenure_end(q, &t);
     do {
         due__enter(q, &t);

@@ -9,6 +9,7 @@
 #include "job/lease.h"
 #include "job/request.h"
 #include "os/atomic.h"
+#include "queue/compaction.h"
 #include "queue/counts.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
@@ -57,6 +58,8 @@ int due_poll(due_queue *q, int64_t *next_ns)
         due__enter(q, &t);
         done = due__catch_up(q, DUE__PROXY_BATCH) && !due__more_to_come(q);
         shown = takeable(q);
+        if (q->sweeping)
+            due__sweep_look(q);
         due__tenure_end(q, &t);
     } while (!done);
     if (next_ns != NULL)
@@ -143,6 +146,8 @@ int64_t due_next_deadline(due_queue *q)
     due__short_enter(q);
     int64_t now = due__clock_now(&q->clock);                                    /* I3 */
     bool found = due__inbox_quiet(&q->inbox) && next_of_all(q, now, &deadline); /* I2 */
+    if (q->sweeping)
+        due__sweep_look(q); /* it may be nobody else's */
     due__short_end(q);
     return found ? deadline : next_by_peek(q);
 }

@@ -14,6 +14,7 @@
 #include "job/discard.h"
 #include "job/lease.h"
 #include "queue/closing.h"
+#include "queue/compaction.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
 #include "queue/stored.h"

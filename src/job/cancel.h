@@ -5,6 +5,7 @@
 #include "os/atomic.h"
 #include "queue/capacity.h"
 #include "queue/closing.h"
+#include "queue/compaction.h"
 #include "queue/queue.h"
 
 #define DUE__SWEEP_EVERY \

@@ -74,6 +74,12 @@ static inline enum due__released due__lock_release_quick(struct due__lock *l)
     return DUE__RELEASED;
 }
 
+static inline bool due__lock_is_biased(const struct due__lock *l)
+{
+    (void)l;
+    return false;
+}
+
 #define due__lock_release_last due__lock_release_quick
 
 #else
@@ -218,6 +224,12 @@ static inline void due__lock_release(struct due__lock *l)
 {
     due__tsan_release(l);
     due__lock_release_untold(l);
+}
+
+/* Of who holds it: by its bias? */
+static inline bool due__lock_is_biased(const struct due__lock *l)
+{
+    return due__load_relaxed(&l->inside) == due__self(); /* L2: its own */
 }
 
 #endif

@@ -10,6 +10,7 @@
 #define DUE__PLACE_H
 
 #include "os/atomic.h"
+#include "queue/compaction.h"
 #include "queue/queue.h"
 
 /* A slot that has left the timeline, or needs not go there, goes to the line of its topic, through
@@ -26,7 +27,7 @@ void due__renumber(struct due_queue *q);
 static inline void due__sweep_if_many(struct due_queue *q)
 {
     if (due__timeline_count(&q->timeline) + q->in_lines >= q->sweep_at)
-        due__sweep_begin(q, false);
+        due__sweep_look(q);
 }
 
 /* A slot that is not due goes to the timeline. */

@@ -63,7 +63,7 @@
 #define DUE__DEBT_CALLS    1u /* to call waiters for new jobs */
 #define DUE__DEBT_LEAD     2u /* to ring the timer's owner: the head is before what it sleeps for */
 #define DUE__DEBT_WORKER   4u /* to call the worker proxy */
-#define DUE__DEBT_SWEEP    8u /* to go on with a sweep, until it ends */
+#define DUE__DEBT_SWEEP    8u /* to go on with a sweep that is not done at home, until it ends */
 #define DUE__DEBT_FD       16u  /* to see to the descriptor, as long as there is one */
 #define DUE__DEBT_TURN     32u  /* to move what is due on a manual clock, once anybody waited */
 #define DUE__DEBT_DYING    64u  /* to see to jobs that are to die, or to go */
@@ -205,6 +205,7 @@ struct due_queue {
     struct due__listener turns; /* A  guarded by its manual clock's lock (clock.c) */
     uint32_t reserves;          /* A  R3 of lease.c: somebody has reserved, or may have */
     uint32_t limits;            /* A  relaxed: set once a policy has a limit of attempts */
+    uint32_t unswept;           /* A  relaxed: somebody who cancels found no way to look */
 
     /* Submission. */
     uint32_t state __attribute__((aligned(DUE__LINE))); /* A  E1, E2, E3 */
@@ -260,6 +261,7 @@ struct due_queue {
     uint64_t turns_had;                /* T  by topics that were asked for by name */
     bool warming;                      /* T  the worker proxy is to touch fresh chunks */
     bool fd_anew;                      /* T  the descriptor is to be set even to the same time */
+    bool sweeping;                     /* T  a sweep is under way */
     bool beating;                      /* T  the worker proxy keeps its heartbeat */
     struct due__board *board;          /* T  board.h: where figures are shown; NULL: nowhere */
     bool revoked_linked;               /* T  one that is to go may have been left in the inbox */
@@ -560,15 +562,6 @@ static inline bool due__head_ready(struct due_queue *q)
 {
     return due__timeline_front(&q->timeline) > 0 || due__head_load(q);
 }
-
-/* Dead slots: whether a sweep is worth it, and a piece of one.  True: nothing to sweep. */
-void due__sweep_begin(struct due_queue *q, bool anyway);
-bool due__sweep_piece(struct due_queue *q, size_t budget);
-/* The same, if the worker proxy does not keep up with those who make dead slots, or is not there.
- */
-void due__sweep_help(struct due_queue *q, size_t budget);
-/* Now and then while jobs are cancelled: sweep out what they leave behind, if it is worth it. */
-void due__sweep_sometimes(struct due_queue *q);
 
 /* ---- tick.c ---- */
 

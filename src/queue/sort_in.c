@@ -9,6 +9,7 @@
  * Always     N1  every job that waits and is not LINKED has exactly one live slot
  * (check)    N2  everything before gone that waits is in a topic's line
  */
+#include "queue/compaction.h"
 #include "queue/place.h"
 
 #include "os/atomic.h"
@@ -227,7 +228,11 @@ bool due__drain_some(struct due_queue *q, uint32_t max)
         due__inbox_prefetch(&q->inbox);
         sort_in_node(q, node, &moves);
     }
-    due__inbox_answered(&q->inbox, found); /* E1 */
+    due__inbox_answered(&q->inbox, found);                             /* E1 */
+    if (due__load_relaxed(&q->unswept) && found == DUE__INBOX_EMPTY) { /* no edge: a hint */
+        due__store_relaxed(&q->unswept, 0);
+        due__sweep_look(q);
+    }
     return found == DUE__INBOX_EMPTY;
 }
 

@@ -23,6 +23,7 @@
  *
  * Not here   Waiters and the timer: waiter.c.  Topics: topic.c.
  */
+#include "queue/compaction.h"
 #include "queue/tenure.h"
 
 #include "os/atomic.h"

@@ -7,6 +7,7 @@
  */
 #include "os/atomic.h"
 #include "queue/board.h"
+#include "queue/compaction.h"
 #include "queue/queue.h"
 
 #define BEAT_NS     DUE_S(10)
@@ -58,7 +59,7 @@ static bool beat(struct due_queue *q, struct memory *before)
     q->mended += q->all != NULL && q->clock.manual == NULL && bound < now - OVERDUE_NS;
     q->mended += uncalled(q);
     due__catch_up(q, DUE__PROXY_BATCH);
-    due__sweep_begin(q, false);
+    due__sweep_look(q);
     bool cold = due__pool_trim(&q->pool, TRIM_CHUNKS);
     bool idle = due__load_relaxed(&q->slab.idle) > 0 || /* no edge: a guess */
                 due__payloads_idle(&q->slab.payloads) > 0;

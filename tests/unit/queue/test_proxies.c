@@ -65,28 +65,3 @@ LAB_TEST(dequeue_proxy, sleeps_as_the_others_do_while_there_is_nothing_to_do)
     check_sleep(false);
     check_sleep(true);
 }
-
-/* Cancelled jobs leave slots behind.  The last ones were left while it could not be worth it yet to
- * sweep out the first, so a few more than half of all may stay. */
-LAB_TEST(compaction, sweeps_out_what_cancelled_jobs_leave_behind)
-{
-    enum { JOBS = 20000, CANCELLED = 13000 };
-    static due_id id[JOBS];
-    struct lab lab = lab_open();
-
-    for (int i = 0; i < JOBS; i++)
-        id[i] = lab_enqueue(&lab, NULL, .delay_ns = 1 + i * 7919 % JOBS);
-    due_poll(lab.q, NULL);
-    cr_expect_geq(lab_stats(&lab).slots, (uint64_t)JOBS);
-    for (int i = 0; i < CANCELLED; i++)
-        cr_assert_eq(due_cancel(lab.q, id[i], NULL), 0);
-    for (int i = 0; i < 5000 && lab_stats(&lab).slots > JOBS / 2; i++) {
-        if (lab_proxies == DUE_PROXIES_NEVER)
-            due_poll(lab.q, NULL);
-        else
-            usleep(1000);
-    }
-    cr_expect_leq(lab_stats(&lab).slots, (uint64_t)JOBS / 2);
-    cr_expect_geq(lab_stats(&lab).slots, (uint64_t)JOBS - CANCELLED);
-    lab_close(&lab);
-}

@@ -1,0 +1,216 @@
+/* Slots that cancelled and moved jobs leave behind are swept out: by the worker proxy, by everybody
+ * who has the lock, or at home, by a thread that has it to itself.
+ */
+#include <unistd.h>
+
+#include "lab/lab.h"
+#include "os/futex.h"
+#include "queue/queue.h"
+
+enum { LIVE = 5000, PAIRS = 40000, FAR = 10000 };
+
+/* Cancelled jobs leave slots behind.  The last ones were left while it could not be worth it yet to
+ * sweep out the first, so a few more than half of all may stay. */
+LAB_TEST(compaction, sweeps_out_what_cancelled_jobs_leave_behind)
+{
+    enum { JOBS = 20000, CANCELLED = 13000 };
+    static due_id id[JOBS];
+    struct lab lab = lab_open();
+
+    for (int i = 0; i < JOBS; i++)
+        id[i] = lab_enqueue(&lab, NULL, .delay_ns = 1 + i * 7919 % JOBS);
+    due_poll(lab.q, NULL);
+    cr_expect_geq(lab_stats(&lab).slots, (uint64_t)JOBS);
+    for (int i = 0; i < CANCELLED; i++)
+        cr_assert_eq(due_cancel(lab.q, id[i], NULL), 0);
+    for (int i = 0; i < 5000 && lab_stats(&lab).slots > JOBS / 2; i++) {
+        if (lab_proxies == DUE_PROXIES_NEVER)
+            due_poll(lab.q, NULL);
+        else
+            usleep(1000);
+    }
+    cr_expect_leq(lab_stats(&lab).slots, (uint64_t)JOBS / 2);
+    cr_expect_geq(lab_stats(&lab).slots, (uint64_t)JOBS - CANCELLED);
+    lab_close(&lab);
+}
+
+/* What a queue with so many live jobs has at most, with what dies while a sweep is under way. */
+static uint64_t bound(uint64_t live)
+{
+    return 3 * (live + DUE__SWEEP_PIECE) + 2 * 512;
+}
+
+static due_queue *fill(struct lab *lab, due_id *id, uint32_t live)
+{
+    for (uint32_t i = 0; i < live; i++)
+        id[i] = lab_enqueue(lab, NULL, .delay_ns = DUE_S(FAR + i * 7919 % live));
+    return lab->q;
+}
+
+/* Is a sweep under way that nobody was asked to do? */
+static bool at_home(due_queue *q)
+{
+    return q->sweeping && !(q->debts & DUE__DEBT_SWEEP);
+}
+
+/* The oldest goes, and a new one comes. */
+static void pair(struct lab *lab, due_id *id, uint32_t *oldest)
+{
+    cr_assert_eq(due_cancel(lab->q, id[*oldest], NULL), 0);
+    id[*oldest] = lab_enqueue(lab, NULL, .delay_ns = DUE_S(FAR + *oldest % 977));
+    *oldest = (*oldest + 1) % LIVE;
+}
+
+/* Can a caller have the lock to himself?  Where there is always a proxy that sorts in he does not
+ * even need it. */
+static bool can_be_biased(void)
+{
+#ifdef DUE_BELL_COND
+    return false;
+#else
+    return lab_proxies != DUE_PROXIES_ALWAYS && due__threads_fence_ready();
+#endif
+}
+
+/* So many times at least, and on until sweeps were done at home, since others may have had the lock
+ * time and again. */
+static bool again(unsigned i, unsigned homely)
+{
+    return i < PAIRS || (can_be_biased() && homely < 1000 && i < 100 * PAIRS);
+}
+
+static void check_pairs(bool kernel)
+{
+    static due_id id[LIVE];
+    struct lab lab = lab_open(.kernel = kernel);
+    due_queue *q = fill(&lab, id, LIVE);
+    uint32_t oldest = 0;
+    unsigned homely = 0;
+
+    for (unsigned i = 0; again(i, homely); i++) {
+        pair(&lab, id, &oldest);
+        homely += at_home(q);
+        if (i % 500 == 0)
+            cr_assert_leq(lab_stats(&lab).slots, bound(LIVE), "after %u", i);
+    }
+    cr_expect_eq(lab_stats(&lab).waiting, (uint64_t)LIVE);
+    if (can_be_biased())
+        cr_expect_geq(homely, 1000u);
+    if (homely > 0 && DUE_HEARTBEAT && lab_proxies != DUE_PROXIES_NEVER)
+        cr_expect(q->beating, "what is idle now has to be given back when nobody comes any more");
+    lab_close(&lab);
+}
+
+LAB_TEST(compaction, is_done_at_home_by_who_has_the_lock_to_himself)
+{
+    check_pairs(false);
+    check_pairs(true);
+}
+
+/* Nothing is cancelled: each job is moved, and leaves a slot behind each time. */
+LAB_TEST(compaction, of_what_jobs_leave_that_are_moved_keeps_up_with_them)
+{
+    static due_id id[LIVE];
+    struct lab lab = lab_open();
+    due_queue *q = fill(&lab, id, LIVE);
+    unsigned homely = 0;
+
+    for (unsigned i = 0; again(i, homely); i++) {
+        cr_assert_eq(due_reschedule(q, id[i % LIVE], DUE_S(FAR + i % 977)), 0);
+        homely += at_home(q);
+        if (i % 500 == 0)
+            cr_assert_leq(lab_stats(&lab).slots, bound(LIVE), "after %u", i);
+    }
+    if (can_be_biased())
+        cr_expect_geq(homely, 1000u);
+    lab_close(&lab);
+}
+
+/* Nothing comes that would look whether there is something to sweep, nor any other call. */
+LAB_TEST(compaction, keeps_up_with_cancels_alone)
+{
+    static due_id id[4 * LIVE];
+    struct lab lab = lab_open();
+    due_queue *q = fill(&lab, id, 4 * LIVE);
+
+    for (uint32_t i = 0; i < 4 * LIVE; i++)
+        cr_assert_eq(due_cancel(q, id[i], NULL), 0);
+    for (int i = 0; i < 5000 && lab_stats(&lab).slots > 2 * LIVE; i++)
+        usleep(1000);
+    cr_expect_leq(lab_stats(&lab).slots, 2u * LIVE);
+    lab_close(&lab);
+}
+
+/* Pairs until a sweep is under way at home, and a part of it is done.  False: none ever is. */
+static bool leave_off_within(struct lab *lab, due_id *id)
+{
+    uint32_t oldest = 0;
+
+    for (unsigned i = 0; again(i, 0); i++) {
+        pair(lab, id, &oldest);
+        if (at_home(lab->q) && lab->q->timeline.sweep.on)
+            return true;
+    }
+    return false;
+}
+
+static int cancel_some(void *arg)
+{
+    due_queue *q = arg;
+
+    for (int i = 0; i < 1200; i++) {
+        due_id id;
+
+        if (due_enqueue_after(q, DUE_S(FAR), NULL, &id) != 0 || due_cancel(q, id, NULL) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+static bool is_under_way(due_queue *q)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    bool is = q->sweeping;
+    due__tenure_end(q, &t);
+    return is;
+}
+
+/* Others who cancel find it, and have it done. */
+LAB_TEST(compaction, that_was_left_off_at_home_is_gone_on_with_when_others_come)
+{
+    static due_id id[LIVE];
+    struct lab lab = lab_open();
+    due_queue *q = fill(&lab, id, LIVE);
+    struct crew_thread other;
+
+    if (leave_off_within(&lab, id)) {
+        crew_go(&other, cancel_some, q);
+        cr_expect_eq(crew_join(&other), 0);
+        for (int i = 0; i < 5000 && is_under_way(q); i++) {
+            if (lab_proxies == DUE_PROXIES_NEVER)
+                cr_assert_eq(cancel_some(q), 0);
+            else
+                usleep(1000);
+        }
+        cr_expect_not(is_under_way(q));
+        cr_expect_leq(lab_stats(&lab).slots, bound(LIVE));
+    } else {
+        cr_expect_not(can_be_biased());
+    }
+    lab_close(&lab);
+}
+
+LAB_TEST(compaction, that_was_left_off_at_home_is_ended_by_a_trim)
+{
+    static due_id id[LIVE];
+    struct lab lab = lab_open();
+    due_queue *q = fill(&lab, id, LIVE);
+
+    cr_expect(leave_off_within(&lab, id) || !can_be_biased());
+    cr_expect_eq(due_trim(q), 0);
+    cr_expect_not(is_under_way(q));
+    cr_expect_leq(lab_stats(&lab).slots, (uint64_t)LIVE + DUE__SWEEP_PIECE);
+    lab_close(&lab);
+}
