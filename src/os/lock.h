@@ -226,10 +226,13 @@ static inline void due__lock_release(struct due__lock *l)
     due__lock_release_untold(l);
 }
 
-/* Of who holds it: by its bias? */
+/* Of who holds it: by its bias, and has nobody taken that away yet? */
 static inline bool due__lock_is_biased(const struct due__lock *l)
 {
-    return due__load_relaxed(&l->inside) == due__self(); /* L2: its own */
+    uint32_t me = due__self();
+
+    return due__load_relaxed(&l->inside) == me &&
+           due__load_relaxed(&l->bias) == me; /* L2: a guess */
 }
 
 #endif

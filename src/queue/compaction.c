@@ -7,11 +7,16 @@
  *
  * But a small sweep is done at home, by a thread that has the lock to itself, since to have the
  * worker proxy do it costs more than the sweep: the lock's bias, and each line that it looks at. A
- * piece follows each few hundred cancels, and each chunk that is begun, which is as often as dead
- * slots come; so no tenure between owes anything.  If another one comes meanwhile, the worker proxy
- * goes on with it.
+ * piece follows each few hundred cancels, and whenever there is a chunk's worth of slots more than
+ * after the last one; the tenures between owe nothing.  If another one comes meanwhile, the worker
+ * proxy goes on with it.
+ *
+ * A piece is done at the end of a tenure, since whoever inserts a slot, or moves it to its line,
+ * may be on his way through what is swept.
  *
  * Guards     T  the timeline lock
+ *
+ * Edges      described elsewhere: E1 E2 tenure.c, T1 topic.c
  *
  * Not here   How a sweep walks: timeline_sweep.c for the timeline, ready_line.c for a line.
  */
@@ -23,6 +28,7 @@
 
 #define LOOK_AHEAD 16u     /* slots of a sweep whose jobs are on their way into the cache */
 #define AT_HOME    262144u /* slots; a sweep of more is for another core, and another cache */
+#define A_TOPIC    8u      /* a line that is empty costs as much as so many slots */
 
 size_t due__keep_live(const struct due_queue *q, struct due__slot *slot, size_t n, bool line)
 {
@@ -61,27 +67,37 @@ static void send_out(struct due_queue *q, size_t worth)
     q->beating = DUE_HEARTBEAT; /* until the idle pages are given back */
 }
 
+/* May who holds the lock sweep so many slots himself?  What he leaves off somebody has to end: the
+ * next heartbeat, if there is any in this build, or where there are no proxies he himself. */
+static bool at_home(const struct due_queue *q, size_t slots)
+{
+    bool ended = q->beating || !DUE_HEARTBEAT || q->proxies == DUE_PROXIES_NEVER;
+
+    return slots <= AT_HOME && ended && due__lock_is_biased(&q->lock);
+}
+
 /* A sweep begins, or goes on, if it is worth it. */
 static void look(struct due_queue *q)
 {
     size_t slots = due__timeline_count(&q->timeline) + q->in_lines;
-    size_t waiting = (size_t)due__waiting(q) + q->dead_count;
-    size_t worth = 2 * waiting + DUE__SWEEP_PIECE;
-    bool watched = q->beating || !DUE_HEARTBEAT || q->proxies == DUE_PROXIES_NEVER;
-    bool at_home = slots <= AT_HOME && watched && due__lock_is_biased(&q->lock);
+    bool home = at_home(q, slots);
 
-    if (!q->sweeping) {
-        q->sweep_at = worth > slots + DUE__SWEEP_PIECE / 4 ? worth : slots + DUE__SWEEP_PIECE / 4;
-        if (slots <= worth)
+    if (q->debts & DUE__DEBT_SWEEP)
+        return;
+    if (!q->sweeping || !home) {
+        size_t waiting = (size_t)due__waiting(q) + q->dead_count;
+        size_t worth = 2 * waiting + DUE__SWEEP_PIECE;
+        size_t later = slots + DUE__SWEEP_PIECE / 4;
+
+        q->sweep_at = worth > later ? worth : later;
+        if (!q->sweeping && slots <= worth)
             return;
         due__sweep_begin(q);
-        if (at_home)
-            q->sweep_at = 0; /* a piece follows each chunk that is begun */
-        else
+        if (!home)
             send_out(q, worth);
-    } else if (!(q->debts & DUE__DEBT_SWEEP) && !at_home) {
-        send_out(q, worth);
     }
+    if (home)
+        q->sweep_at = slots + DUE__CHUNK_SLOTS; /* another piece then */
 }
 
 void due__sweep_begin(struct due_queue *q)
@@ -93,19 +109,11 @@ void due__sweep_begin(struct due_queue *q)
     due__limiters_sweep_begin(q);
 }
 
-/* A piece of a sweep that is done at home, or help with another. */
-static void go_on(struct due_queue *q, size_t at_home, size_t help)
-{
-    if (q->debts & DUE__DEBT_SWEEP)
-        due__sweep_help(q, help);
-    else
-        due__sweep_piece(q, at_home);
-}
-
 void due__sweep_look(struct due_queue *q)
 {
     look(q);
-    go_on(q, DUE__SWEEP_PIECE / 4, 0);
+    if (q->sweeping && !(q->debts & DUE__DEBT_SWEEP))
+        q->debts |= DUE__DEBT_HOME;
 }
 
 void due__sweep_help(struct due_queue *q, size_t budget)
@@ -125,14 +133,18 @@ bool due__sweep_piece(struct due_queue *q, size_t budget)
             q->sweep_topic = 1;
         return false;
     }
-    if (q->sweep_topic <= due__load_acquire(&q->topic_count)) { /* T1 of topic.c */
+    while (q->sweep_topic <= due__load_acquire(&q->topic_count)) { /* T1 of topic.c */
         struct due__topic *t = due__topic_at(q, q->sweep_topic - 1);
         size_t before = t->line.count;
+        bool done = due__line_sweep(&t->line, &q->nodes, keep_live_in_line, q, budget);
 
-        if (due__line_sweep(&t->line, &q->nodes, keep_live_in_line, q, budget))
-            q->sweep_topic++;
         q->in_lines -= before - t->line.count;
-        return false;
+        if (!done)
+            return false;
+        q->sweep_topic++;
+        if (budget <= before + A_TOPIC)
+            return false;
+        budget -= before + A_TOPIC;
     }
     if (!due__limiters_sweep(q, keep_live_in_line, budget))
         return false;
@@ -149,18 +161,31 @@ void due__make_room(struct due_queue *q)
         ;
 }
 
-/* The slots that cancelled jobs leave behind are swept out when there are more than twice as many
- * slots as waiting jobs: by the worker proxy, and if it does not keep up or there is none, also by
- * whoever cancels. */
+/* Who cannot have the lock leaves word: whoever has it will look, as if something had been put into
+ * the inbox. */
+static bool enter_or_ask(struct due_queue *q, struct due__tenure *t)
+{
+    if (due__try_enter(q, t))
+        return true;
+    due__store_relaxed(&q->unswept, 1); /* E1: before the knock */
+    due__inbox_knock(&q->inbox);        /* E1 */
+    if (q->proxies == DUE_PROXIES_ALWAYS) {
+        due__bell_ring(&q->enqueue_bell);
+        return false;
+    }
+    return !(due__load_seq(&q->state) & DUE__ACTIVE) && due__try_enter(q, t); /* E2, E1 */
+}
+
 void due__sweep_sometimes(struct due_queue *q)
 {
     struct due__tenure t;
 
-    if (!due__try_enter(q, &t)) {
-        due__store_relaxed(&q->unswept, 1); /* no edge: a hint, for who sorts in; or the next one */
+    if (!enter_or_ask(q, &t))
         return;
-    }
     look(q);
-    go_on(q, DUE__SWEEP_PIECE, DUE__SWEEP_PIECE);
+    if (q->debts & DUE__DEBT_SWEEP)
+        due__sweep_help(q, DUE__SWEEP_PIECE);
+    else
+        due__sweep_piece(q, DUE__SWEEP_PIECE);
     due__tenure_end(q, &t);
 }

@@ -12,7 +12,7 @@ struct due_queue;
 
 /* A sweep begins, unless one is under way. */
 void due__sweep_begin(struct due_queue *q);
-/* The same if it is worth it; and a piece, if it is nobody else's to do. */
+/* The same if it is worth it; and the tenure owes a piece, if it is nobody else's to do. */
 void due__sweep_look(struct due_queue *q);
 /* So many slots of a sweep that is under way.  True: none is, or no more. */
 bool due__sweep_piece(struct due_queue *q, size_t budget);

@@ -64,12 +64,13 @@
 #define DUE__DEBT_LEAD     2u /* to ring the timer's owner: the head is before what it sleeps for */
 #define DUE__DEBT_WORKER   4u /* to call the worker proxy */
 #define DUE__DEBT_SWEEP    8u /* to go on with a sweep that is not done at home, until it ends */
-#define DUE__DEBT_FD       16u  /* to see to the descriptor, as long as there is one */
-#define DUE__DEBT_TURN     32u  /* to move what is due on a manual clock, once anybody waited */
-#define DUE__DEBT_DYING    64u  /* to see to jobs that are to die, or to go */
-#define DUE__DEBT_TELL     128u /* to tell of jobs that have become ready, or wait again */
-#define DUE__DEBT_LIMITERS 256u /* to let jobs through limiters that have opened */
-#define DUE__DEBT_WANTS    512u /* of a shared queue: to say that somebody has begun to wait */
+#define DUE__DEBT_FD       16u   /* to see to the descriptor, as long as there is one */
+#define DUE__DEBT_TURN     32u   /* to move what is due on a manual clock, once anybody waited */
+#define DUE__DEBT_DYING    64u   /* to see to jobs that are to die, or to go */
+#define DUE__DEBT_TELL     128u  /* to tell of jobs that have become ready, or wait again */
+#define DUE__DEBT_LIMITERS 256u  /* to let jobs through limiters that have opened */
+#define DUE__DEBT_WANTS    512u  /* of a shared queue: to say that somebody has begun to wait */
+#define DUE__DEBT_HOME     1024u /* a piece of a sweep that is done at home */
 #define DUE__DEBT_ALWAYS   (DUE__DEBT_SWEEP | DUE__DEBT_FD | DUE__DEBT_TURN | DUE__DEBT_WANTS)
 
 #define DUE__AWAKE INT64_MIN /* armed: the timer's owner is up, and will look before it sleeps */
@@ -205,7 +206,7 @@ struct due_queue {
     struct due__listener turns; /* A  guarded by its manual clock's lock (clock.c) */
     uint32_t reserves;          /* A  R3 of lease.c: somebody has reserved, or may have */
     uint32_t limits;            /* A  relaxed: set once a policy has a limit of attempts */
-    uint32_t unswept;           /* A  relaxed: somebody who cancels found no way to look */
+    uint32_t unswept; /* A  E1: somebody who has cancelled could not look whether to sweep */
 
     /* Submission. */
     uint32_t state __attribute__((aligned(DUE__LINE))); /* A  E1, E2, E3 */

@@ -229,8 +229,8 @@ bool due__drain_some(struct due_queue *q, uint32_t max)
         sort_in_node(q, node, &moves);
     }
     due__inbox_answered(&q->inbox, found);                             /* E1 */
-    if (due__load_relaxed(&q->unswept) && found == DUE__INBOX_EMPTY) { /* no edge: a hint */
-        due__store_relaxed(&q->unswept, 0);
+    if (due__load_relaxed(&q->unswept) && found == DUE__INBOX_EMPTY) { /* E1: after the answer */
+        due__store_relaxed(&q->unswept, 0);                            /* likewise */
         due__sweep_look(q);
     }
     return found == DUE__INBOX_EMPTY;

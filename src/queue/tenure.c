@@ -110,6 +110,8 @@ static void settle(struct due_queue *q, struct due__tenure *t, struct after *aft
         wake_worker(q, t);
     if (debts & DUE__DEBT_SWEEP)
         due__sweep_help(q, DUE__SWEEP_STEP);
+    else if (debts & DUE__DEBT_HOME)
+        due__sweep_piece(q, DUE__SWEEP_PIECE / 2);
     if (debts & DUE__DEBT_DYING) {
         after->dying = q->dying;
         q->dying = 0;

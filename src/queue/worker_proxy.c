@@ -80,7 +80,7 @@ static bool work(struct due_queue *q, bool beats, struct memory *before, int64_t
     if (q->lead == &q->worker)
         due__unpark_job(q, &q->worker);
     if (beats)
-        q->beating = beat(q, before);
+        q->beating = beat(q, before) || q->sweeping;
     more = !due__sweep_piece(q, DUE__SWEEP_PIECE) || more;
     more = !due__timeline_work(&q->timeline, DUE__SWEEP_PIECE) || more;
     if (q->proxies == DUE_PROXIES_ALWAYS && q->clock.manual == NULL) {
