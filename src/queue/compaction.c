@@ -8,8 +8,8 @@
  * But a small sweep is done at home, by a thread that has the lock to itself, since to have the
  * worker proxy do it costs more than the sweep: the lock's bias, and each line that it looks at. A
  * piece follows each few hundred cancels, and whenever there is a chunk's worth of slots more than
- * after the last one; the tenures between owe nothing.  If another one comes meanwhile, the worker
- * proxy goes on with it.
+ * after the last one, which is four slots for each new one; the tenures between owe nothing.  If
+ * another one comes meanwhile, the worker proxy goes on with it.
  *
  * A piece is done at the end of a tenure, since whoever inserts a slot, or moves it to its line,
  * may be on his way through what is swept.
@@ -96,8 +96,6 @@ static void look(struct due_queue *q)
         if (!home)
             send_out(q, worth);
     }
-    if (home)
-        q->sweep_at = slots + DUE__CHUNK_SLOTS; /* another piece then */
 }
 
 void due__sweep_begin(struct due_queue *q)
@@ -154,6 +152,12 @@ bool due__sweep_piece(struct due_queue *q, size_t budget)
     return true;
 }
 
+void due__sweep_home(struct due_queue *q, size_t budget)
+{
+    if (!due__sweep_piece(q, budget)) /* another one then, however few slots are left */
+        q->sweep_at = due__timeline_count(&q->timeline) + q->in_lines + DUE__CHUNK_SLOTS;
+}
+
 void due__make_room(struct due_queue *q)
 {
     due__sweep_begin(q);
@@ -186,6 +190,6 @@ void due__sweep_sometimes(struct due_queue *q)
     if (q->debts & DUE__DEBT_SWEEP)
         due__sweep_help(q, DUE__SWEEP_PIECE);
     else
-        due__sweep_piece(q, DUE__SWEEP_PIECE);
+        due__sweep_home(q, DUE__SWEEP_PIECE);
     due__tenure_end(q, &t);
 }

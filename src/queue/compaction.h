@@ -16,7 +16,9 @@ void due__sweep_begin(struct due_queue *q);
 void due__sweep_look(struct due_queue *q);
 /* So many slots of a sweep that is under way.  True: none is, or no more. */
 bool due__sweep_piece(struct due_queue *q, size_t budget);
-/* The same, if the worker proxy does not keep up with those who make dead slots, or is not there.
+/* The same of a sweep that is done at home. */
+void due__sweep_home(struct due_queue *q, size_t budget);
+/* And if the worker proxy does not keep up with those who make dead slots, or is not there.
  */
 void due__sweep_help(struct due_queue *q, size_t budget);
 

@@ -111,7 +111,7 @@ static void settle(struct due_queue *q, struct due__tenure *t, struct after *aft
     if (debts & DUE__DEBT_SWEEP)
         due__sweep_help(q, DUE__SWEEP_STEP);
     else if (debts & DUE__DEBT_HOME)
-        due__sweep_piece(q, DUE__SWEEP_PIECE / 2);
+        due__sweep_home(q, DUE__SWEEP_PIECE / 4);
     if (debts & DUE__DEBT_DYING) {
         after->dying = q->dying;
         q->dying = 0;

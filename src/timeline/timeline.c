@@ -457,11 +457,12 @@ static enum due__inserted insert_in_front(struct due__timeline *tl, due__key key
 static __attribute__((noinline)) enum due__inserted insert_closer(struct due__timeline *tl,
                                                                   due__key key)
 {
+    size_t before = tl->looked; /* a spill looks at what it moves */
     enum due__inserted inserted =
         due__key_before(key, tl->edge) ? insert_in_front(tl, key) : insert_behind(tl, key);
 
     settle_nearest(tl, PACE);
-    return inserted == DUE__NOT_INSERTED ? inserted : DUE__INSERTED_OTHERWISE;
+    return inserted == DUE__INSERTED && tl->looked > before ? DUE__INSERTED_OTHERWISE : inserted;
 }
 
 /* Nearly always it is behind the edge, in one of few rungs whose buckets are whole nanoseconds

@@ -69,7 +69,7 @@ void due__timeline_destroy(struct due__timeline *tl);
 /* What has become of a slot that was to be inserted. */
 enum due__inserted {
     DUE__NOT_INSERTED,      /* the pool is used up: nothing was inserted, it is what was refused */
-    DUE__INSERTED,          /* into a chunk that was begun, and nothing else was done */
+    DUE__INSERTED,          /* in front, or into a chunk that was begun; nothing else was done */
     DUE__INSERTED_OTHERWISE /* in any other way: there may be more chunks, or fewer */
 };
 
