@@ -49,9 +49,7 @@ const uint16_t due__word_allowed[DUE__STATES][DUE__STATES] = {
         [DUE__DEAD]     = MAY,
     },
     [DUE__LEASED] = {
-        /* its lease has ended */
-        [DUE__WAITING]  = MAY | SET(READY),
-        /* its lease is being extended */
+        /* its lease is being extended, or has ended */
         [DUE__MOVING]   = MAY,
         /* sorted in */
         [DUE__LEASED]   = MAY | RESTAMP,

@@ -167,7 +167,7 @@ struct due__life {
     /* Under the lock: the time of a leased or dead job has come.  False: it is to be handed out
      * again, or its word is not @w any more. */
     bool (*time_came)(struct due_queue *q, uint32_t number, uint64_t w);
-    /* Under the lock: a lease has ended by itself, and the job is handed out again. */
+    /* Under the lock: the lease of a MOVING job has ended by itself, and it is handed out again. */
     void (*lease_ended)(struct due_queue *q, uint32_t number);
     /* Under the lock: a job that waits comes out of the inbox, and its word was @w.  True: it was
      * cancelled there by who could not have it, and goes. */

@@ -261,6 +261,21 @@ bool due__head_load(struct due_queue *q)
     return ready;
 }
 
+/* A job whose lease has ended, with the word *@w, becomes @ready.  That is counted before anybody
+ * can see it, since he may take the job out, and its place be another's.  False: *@w is another by
+ * now. */
+static bool lease_over(struct due_queue *q, uint32_t number, uint64_t *w, uint64_t ready)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (!due__word_claim(&j->word, w, DUE__MOVING)) /* J1 */
+        return false;
+    q->life->lease_ended(q, number);
+    due__note(q, number, *w);
+    due__word_set(&j->word, ready); /* J1 */
+    return true;
+}
+
 /* A slot that has left the timeline goes to its topic, if it is alive. */
 static void make_ready(struct due_queue *q, struct due__slot s)
 {
@@ -274,9 +289,10 @@ static void make_ready(struct due_queue *q, struct due__slot s)
 
         if (due__word_state(w) != DUE__WAITING && q->life->time_came(q, number, w))
             return;
-        if (due__word_state(w) != DUE__DEAD && due__become_ready(q, number, &w, ready)) {
-            if (due__word_state(w) == DUE__LEASED)
-                q->life->lease_ended(q, number);
+        if (due__word_state(w) == DUE__DEAD)
+            continue;
+        if (due__word_state(w) == DUE__LEASED ? lease_over(q, number, &w, ready)
+                                              : due__become_ready(q, number, &w, ready)) {
             due__keep_ready(q, s, f.topic, f.payload);
             return;
         }

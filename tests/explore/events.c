@@ -269,6 +269,16 @@ static void lease_cancel_setup(void)
     explore_thread("other", reserve_within, NULL);
 }
 
+/* Its holder has let go of it, and does not answer. */
+static void lapse_cancel_setup(void)
+{
+    open_reserved();
+    due_job job = diary->held;
+    due_job_done(&job);
+    explore_thread("taker", take, as_arg(5));
+    explore_thread("canceller", cancel_and_put_other, NULL);
+}
+
 #define EVENTS_CHECKED(name_, about_, setup_, check_, quick_, deep_)                               \
     {                                                                                              \
         .name = (name_), .about = (about_), .setup = (setup_), .idle = at_rest, .check = (check_), \
@@ -292,5 +302,8 @@ const struct explore_scenario explore_scenarios_events[] = {
            (3, 1, 1, 0)),
     EVENTS("event_lease_cancel", "of a nack, a cancel and the end of the lease", lease_cancel_setup,
            (1, 0, 1, 0), (2, 1, 1, 0)),
+    EVENTS_CHECKED("event_lapse_cancel",
+                   "of one that is cancelled when its lease has ended, and its place another's",
+                   lapse_cancel_setup, check_both, (2, 0, 1, 0), (3, 1, 1, 0)),
     { .name = NULL },
 };
