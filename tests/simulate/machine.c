@@ -479,7 +479,7 @@ void machine_point(void)
     if (machine.steps >= machine.stop_at)
         stop_process();
     draw_next();
-    if (machine_chance(machine.o.jump_every))
+    if (machine.plenty == 0 && machine_chance(machine.o.jump_every))
         jump();
     if (machine_chance(machine.o.clock_step_every))
         step_clock();

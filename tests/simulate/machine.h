@@ -121,7 +121,8 @@ struct machine {
     struct fiber *me;  /* NULL: the runner itself */
     struct stack home; /* the runner's own */
     bool running;      /* steps are taken under the scheduler */
-    uint64_t plenty;   /* not 0: nothing is refused, and nobody held back: bits, who wants it so */
+    uint64_t plenty;   /* not 0: nothing is refused, nobody held back, and no time passes while
+                          somebody can go on: bits, who wants it so */
     uint64_t random;
     uint64_t steps;
     uint64_t next;    /* the step at which something is to happen */
