@@ -142,10 +142,11 @@ static bool store_slow(const struct plan *p)
 
 /* Some job is begun as long as there is one, if nobody else may own them by now.  How long it takes
  * until there is none is certain only where leases do not end as fast as they begin, and the store
- * is there. */
+ * is there.  A worker that is held back may not have been on for many rounds. */
 void pool_drain(struct program *p)
 {
     bool slow = store_slow(p->plan);
+    unsigned patience = plan_has(p->plan, KIND_BACK) ? 3000 : 300;
     bool certain = !plan_has(p->plan, KIND_JUMPS) && !plan_has(p->plan, KIND_DRIFT) &&
                    !plan_has(p->plan, KIND_MANUAL) && !plan_has(p->plan, KIND_STORED);
     uint64_t begun = p->handled;
@@ -160,9 +161,9 @@ void pool_drain(struct program *p)
         if (s.waiting + s.leased == 0 || (rounds >= 3 && ((still == 0 && !certain) || slow)) ||
             !store_mine())
             return;
-        if (still == 300 && p->plan->seats > 1) /* its lease of the store may be over */
+        if (still == patience && p->plan->seats > 1) /* its lease of the store may be over */
             return;
-        if (still == 300)
+        if (still == patience)
             machine_fail("%" PRIu64 " jobs wait and %" PRIu64
                          " are leased, and the pool does not take them",
                          s.waiting, s.leased);
