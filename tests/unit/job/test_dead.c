@@ -308,6 +308,34 @@ LAB_TEST(dead, the_oldest_of_too_many_go)
     lab_close(&lab);
 }
 
+/* Also among very many, if it is one of the first. */
+LAB_TEST(dead, is_as_old_as_it_was_when_it_is_changed)
+{
+    enum { MOST = 600 };
+    struct lab lab = lab_open(.with.dead_max = MOST);
+    due_id id[MOST];
+    char text[8];
+
+    for (int i = 0; i < 2 * MOST; i++) {
+        snprintf(text, sizeof text, "%d", i);
+        due_id its = lab_enqueue(&lab, text, .delay_ns = 0);
+        if (i < MOST)
+            id[i] = its;
+        bury_all(&lab, NULL);
+        lab_advance(&lab, 1);
+        for (int k = 0; k < MOST && i == MOST - 1; k += k == 0 ? 200 : 399) {
+            snprintf(text, sizeof text, "%d", k); /* the first, one behind it, and the last */
+            cr_assert_eq(due_update(lab.q, id[k], text, strlen(text)), 0);
+        }
+        if (i >= MOST) {
+            snprintf(text, sizeof text, "%d", i - MOST);
+            cr_assert_str_eq(lab.state->discarded_text, text, "not the oldest");
+        }
+    }
+    cr_expect_eq(lab_stats(&lab).dead, (unsigned)MOST);
+    lab_close(&lab);
+}
+
 LAB_TEST(dead, takes_no_room)
 {
     struct lab lab = lab_open(.with.capacity = 1);

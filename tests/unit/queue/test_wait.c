@@ -292,6 +292,33 @@ LAB_TEST(wait, for_several_topics_ends_for_any_of_them)
     lab_close(&lab);
 }
 
+/* What stands behind them in the caller's array is not asked for: a job of that is the other's, who
+ * has come later. */
+LAB_TEST(wait, for_several_topics_is_not_for_the_one_behind_them)
+{
+    for (size_t n = 2; n < 4; n++) {
+        struct lab lab = lab_open(.kernel = true);
+        struct crew_call first, other;
+        int topics[4];
+
+        for (int i = 0; i < 4; i++)
+            topics[i] = due_topic(lab.q, (const char *[]){ "mail", "post", "news", "bills" }[i]);
+        crew_call_dequeue_from(&first, lab.q, topics, n, DUE_FOREVER);
+        crew_call_asleep(&first);
+        crew_call_dequeue(&other, lab.q, DUE_S(20));
+        crew_call_asleep(&other);
+        lab_enqueue(&lab, "other's", .topic = topics[n]);
+        cr_expect_eq(crew_call_answer(&other), 0);
+        cr_expect_eq(other.job.topic, topics[n]);
+        due_job_done(&other.job);
+        lab_enqueue(&lab, "first's", .topic = topics[n - 1]);
+        cr_expect_eq(crew_call_answer(&first), 0);
+        cr_expect_eq(first.job.topic, topics[n - 1]);
+        due_job_done(&first.job);
+        lab_close(&lab);
+    }
+}
+
 LAB_TEST(wait, can_be_as_short_as_a_nanosecond)
 {
     struct lab lab = lab_open();
