@@ -280,6 +280,34 @@ Test(figures, of_more_topics_than_there_is_room_for_are_of_the_first)
     lab_close(&lab);
 }
 
+/* What stands behind the pools of a set is as it was. */
+Test(figures, of_more_pools_than_there_is_room_for_are_of_so_many)
+{
+    struct lab lab = lab_open(.kernel = true);
+    due_workers *pool[DUE_FIGURES_POOLS + 2];
+    char name[16];
+
+    for (int i = 0; i < DUE_FIGURES_POOLS + 2; i++) {
+        due_workers_options options = { DUE_WORKERS_INIT, .name = name };
+
+        snprintf(name, sizeof name, "pool-%d", i);
+        cr_assert_eq(due_workers_start(&pool[i], lab.q, NULL, 0, 1, handle, NULL, &options), 0);
+    }
+    cr_assert_eq(due_figures_open(lab.q, path), 0);
+    const struct due_figures *f = read_set();
+    cr_expect_eq(f->pools_here, (uint32_t)DUE_FIGURES_POOLS);
+    for (int i = 0; i < DUE_FIGURES_POOLS; i++) {
+        cr_expect_eq(f->pool[i].stats.threads, 1u, "%d", i);
+        for (int k = 0; k < i; k++)
+            cr_expect_str_neq(f->pool[i].name, f->pool[k].name);
+    }
+    for (int i = 0; i < DUE_FIGURES_POOLS + 2; i++) {
+        cr_assert_eq(due_workers_stop(pool[i], DUE_FOREVER), 0);
+        cr_assert_eq(due_workers_free(pool[i]), 0);
+    }
+    lab_close(&lab);
+}
+
 Test(figures, end_with_a_set_that_says_so_and_the_file_goes_with_the_queue)
 {
     for (int i = 0; i < 50; i++) { /* the worker proxy hears of the file and of the end at once */

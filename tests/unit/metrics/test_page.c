@@ -51,3 +51,44 @@ LAB_TEST(page, has_each_topic_in_each_family_of_topics)
     free(text);
     lab_close(&lab);
 }
+
+/* Not those of the proxies, which have begun to sleep, nor of memory. */
+static bool is_of_running(const char *line)
+{
+    static const char *const names[] = { "due_memory_", "due_proxy_calls_", "due_wakeups_",
+                                         "due_heartbeat" };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strncmp(line, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Where there is nothing every figure is 0, each as it is written: a count, or a time. */
+LAB_TEST(page, of_a_queue_that_is_empty_has_zeroes)
+{
+    struct lab lab = lab_open(.start_ns = 1000, .with.metrics = 1, .with.name = "orders");
+    unsigned figures = 0;
+
+    int mail = lab_topic(&lab, "mail");
+    cr_assert_eq(due_topic_measure(lab.q, mail), 0);
+    char *text = exposition_text(lab.q);
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        const char *value = strrchr(line, ' ') + 1;
+        const char *wanted = strstr(line, "_seconds{") != NULL || strstr(line, "_sum{") != NULL
+                                 ? "0.000000000"
+                                 : "0";
+
+        if (line[0] == '#' || is_of_running(line))
+            continue;
+        if (strncmp(line, "due_topics{", 11) == 0)
+            wanted = "2";
+        if (strncmp(line, "due_next_deadline_seconds{", 26) == 0)
+            wanted = "+Inf";
+        cr_expect_str_eq(value, wanted, "%s", line);
+        figures++;
+    }
+    cr_expect_gt(figures, 100u);
+    free(text);
+    lab_close(&lab);
+}

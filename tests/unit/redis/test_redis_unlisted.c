@@ -49,6 +49,14 @@ static void done(due_store *store, struct seen *seen)
     finish(store);
 }
 
+/* How often the server was told of a topic. */
+static long enterings(void)
+{
+    const char *at = strstr(ASK("INFO", "commandstats"), "cmdstat_hsetnx:calls=");
+
+    return at != NULL ? atol(strchr(at, '=') + 1) : 0;
+}
+
 /* Every job of a topic that is missing, or of all; a tenth is dead, and not hidden. */
 static void lose(const char *topic, const char *told)
 {
@@ -56,7 +64,9 @@ static void lose(const char *topic, const char *told)
     due_store *store = filled(&seen);
 
     ASK(topic != NULL ? "HDEL" : "DEL", "due:{q}:topics", topic);
+    long entered = enterings();
     cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_eq(enterings() - entered, topic != NULL ? 1 : 36, "each is entered once");
     expect_all(&seen);
     cr_expect_not_null(strstr(logged, told), "%s", logged);
     cr_expect_str_eq(ASK("HLEN", "due:{q}:topics"), ":36\r\n");

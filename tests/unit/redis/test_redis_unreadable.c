@@ -70,6 +70,7 @@ static void newer_are_passed_over(uint64_t n, uint64_t first, uint64_t step, siz
     uint64_t number = fill(store, n, 1000, 1000, 1);
     uint64_t newer = 0;
     char id[DUE_ID_TEXT];
+    char all[64];
 
     for (uint64_t i = first; i <= n; i += step, newer++)
         poke_newer(server.socket, JOBS_KEY, id_of(0, i));
@@ -83,6 +84,9 @@ static void newer_are_passed_over(uint64_t n, uint64_t first, uint64_t step, siz
     cr_expect_eq(stats_of(store).quarantined, 0u);
     cr_expect_eq(lines(errors, "DUE_EVERSION"), 1u, "%s", errors);
     cr_expect_not_null(strstr(errors, due_id_format(id_of(0, first), id)), "%s", errors);
+    snprintf(all, sizeof all, "%d jobs of a newer version stay in the store", (int)newer);
+    cr_expect_eq(lines(errors, all), newer > 1, "%s", errors);
+    cr_expect_eq(lines(errors, "newer version stay"), newer > 1, "%s", errors);
     for (uint64_t i = first; i <= n; i += step) {
         unsigned char bytes[1024];
 
