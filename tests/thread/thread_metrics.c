@@ -30,12 +30,11 @@ static void put(struct world *w, uint64_t *seed)
 {
     uint32_t group = (uint32_t)crew_below(seed, 2 * GROUPS);
     bool grouped = group < GROUPS;
-    due_spec spec = { DUE_SPEC_INIT,
-                      .topic = (int)crew_below(seed, TOPICS),
-                      .priority = (int)crew_below(seed, 3),
-                      .delay_ns = crew_below(seed, 2) ? DUE_US(30) : 0,
-                      .more = EXTRA(.group = grouped ? &group : NULL,
-                                    .group_len = grouped ? sizeof group : 0) };
+    due_spec spec = {
+        DUE_SPEC_INIT, .topic = (int)crew_below(seed, TOPICS), .priority = (int)crew_below(seed, 3),
+        .delay_ns = crew_below(seed, 2) ? DUE_US(30) : 0,
+        .more = EXTRA(.group = grouped ? &group : NULL, .group_len = grouped ? sizeof group : 0)
+    };
     due_id id;
 
     int rc = due_enqueue(w->q, &spec, 0, &id);
@@ -49,9 +48,8 @@ static void take(struct world *w, uint64_t *seed)
 {
     due_job job;
     bool lasts = crew_below(seed, 4) != 0;
-    int rc = crew_below(seed, 3) != 0
-                 ? take_leased(w->q, &job, lasts ? DUE_S(100) : DUE_US(20), 0)
-                 : due_dequeue(w->q, &job, 0);
+    int rc = crew_below(seed, 3) != 0 ? take_leased(w->q, &job, lasts ? DUE_S(100) : DUE_US(20), 0)
+                                      : due_dequeue(w->q, &job, 0);
 
     CREW_CHECK(rc == 0 || rc == DUE_EAGAIN, ": %s", due_error_name(rc));
     if (rc != 0)

@@ -286,6 +286,9 @@ LAB_TEST(fork, leaves_no_keys_and_headers_behind_in_a_child_that_frees)
     for (int i = 0; i < 3; i++)
         lab_enqueue(&lab, "now", .delay_ns = 0,
                     .more = EXTRA(.key = &"abc"[i], .key_len = 1, .keep_key_ns = 1000));
+    for (int i = 0; i < 100; i++) /* in each bucket of their table, the first one too */
+        lab_enqueue(&lab, "grouped", .delay_ns = 20,
+                    .more = EXTRA(.group = &i, .group_len = sizeof i));
     cr_assert_eq(take_leased(lab.q, &job[0], 100, 0), 0);
     cr_assert_eq(due_bury(&job[0], "dead"), 0);
     cr_assert_eq(take_leased(lab.q, &job[0], 100, 0), 0);

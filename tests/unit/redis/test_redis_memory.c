@@ -50,6 +50,12 @@ static int note_key(void *ctx, const void *key, size_t len, due_id id, int64_t u
     return 0;
 }
 
+static int note_topic(void *ctx, const char *topic, int paused, int64_t held_max)
+{
+    (void)ctx, (void)topic, (void)paused, (void)held_max;
+    return 0;
+}
+
 static due_change of(due_change c, const char *topic)
 {
     c.record.topic = topic;
@@ -149,6 +155,8 @@ static int use(due_store *store)
         TRY(rc, store->verbs->keys(store, call == 0, 7, note_key, NULL, soon(LONG_NS)));
     if (rc == 0)
         TRY(rc, store->verbs->find(store, some, note, NULL, soon(LONG_NS)));
+    if (rc == 0)
+        TRY(rc, store->verbs->topics(store, note_topic, NULL, soon(LONG_NS)));
     return rc;
 }
 

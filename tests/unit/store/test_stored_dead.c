@@ -242,6 +242,48 @@ BOTH_TEST(stored_dead, go_for_good_when_their_time_is_over)
     shop_close(&s);
 }
 
+static void bury_next(struct shop *s, int number, due_id *id)
+{
+    char text[12];
+
+    snprintf(text, sizeof text, "%d", number);
+    due_id its = lab_enqueue(&s->lab, text, .delay_ns = 0);
+    if (id != NULL)
+        *id = its;
+    due_job job = reserve(s);
+    cr_assert_eq(due_bury(&job, NULL), 0);
+    lab_advance(&s->lab, 1);
+}
+
+/* Also among very many, if it is one of the first or the last; and those beside it, too. */
+Test(stored_dead, are_as_old_as_they_were_when_they_are_changed, .timeout = 60)
+{
+    enum { MOST = 600, MORE = 230 };
+    static const int changed[] = { 0, 100, 200, 599 };
+    struct shop s = shop_new(IN_MEMORY, AT(10, .with.dead_max = MOST));
+    due_id id[MOST];
+    char text[12];
+
+    for (int i = 0; i < MOST; i++)
+        bury_next(&s, i, &id[i]);
+    for (size_t k = 0; k < sizeof changed / sizeof changed[0]; k++) {
+        snprintf(text, sizeof text, "%d", changed[k]);
+        cr_assert_eq(due_update(s.lab.q, id[changed[k]], text, strlen(text)), 0);
+    }
+    cr_assert_eq(due_cancel(s.lab.q, id[199], NULL), 0);
+    cr_assert_eq(due_cancel(s.lab.q, id[201], NULL), 0);
+    for (int i = MOST; i < MOST + 2; i++) /* there is room for two */
+        bury_next(&s, i, NULL);
+    for (int i = 0, next = 0; i < MORE; i++, next++) {
+        bury_next(&s, MOST + 2 + i, NULL);
+        until_stored(&s, MOST);
+        next += next == 199 || next == 201;
+        snprintf(text, sizeof text, "%d", next);
+        cr_assert_str_eq(s.lab.state->discarded_text, text, "not the oldest");
+    }
+    shop_close(&s);
+}
+
 BOTH_TEST(stored_dead, are_no_more_than_may_be_kept)
 {
     struct shop s = shop_new(where, AT(10));
