@@ -62,6 +62,7 @@ static void lose(const char *topic, const char *told)
 {
     struct seen seen;
     due_store *store = filled(&seen);
+    due_change fresh = put(JOBS + 1, 9000);
 
     ASK(topic != NULL ? "HDEL" : "DEL", "due:{q}:topics", topic);
     long entered = enterings();
@@ -71,6 +72,10 @@ static void lose(const char *topic, const char *told)
     cr_expect_not_null(strstr(logged, told), "%s", logged);
     cr_expect_str_eq(ASK("HLEN", "due:{q}:topics"), ":36\r\n");
     cr_expect_eq(inside(store)->load->n_unlisted, topic != NULL ? 1u : 36u, "each is noted once");
+    fresh.record.topic = "7";
+    entered = enterings();
+    cr_assert_eq(commit_one(store, fresh, 1), 0);
+    cr_expect_eq(enterings(), entered, "it is known to be listed");
     logged[0] = '\0';
     long before = scans();
     cr_expect_eq(load_all(store, 100, &seen), 0);
