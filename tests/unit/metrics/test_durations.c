@@ -1,4 +1,5 @@
-/* Lateness and handling time of topics that are measured by themselves. */
+/* Lateness and handling time of topics that are measured by themselves; and a job that is counted
+ * where it is, as it cannot be buried. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -215,5 +216,34 @@ LAB_TEST(exposition, has_durations_of_the_default_topic_where_that_is_measured)
     cr_expect_eq(
         exposition_value(text, "due_topic_lateness_seconds_count{queue=\"queue\",topic=\"\"}"), 1);
     free(text);
+    lab_close(&lab);
+}
+
+/* Whoever is about to take it has no memory for its grave: it is back where it stood. */
+LAB_TEST(topic_stats, keep_one_as_ready_that_is_too_old_and_cannot_be_buried)
+{
+    struct lab lab = lab_open(.with.metrics = 1);
+    struct flaky *memory = &lab.state->memory;
+    struct due_topic_stats s;
+    due_job job;
+
+    lab_enqueue(&lab, "old", .at_ns = 10, .more = EXTRA(.ttl_ns = 5));
+    lab_turn_to(&lab, 20);
+    flaky_fail_in(memory, 0);
+    memory->fail_on = true;
+    for (int i = 0; i < 3; i++) {
+        cr_expect_eq(due_dequeue(lab.q, &job, 0), DUE_ENOMEM);
+        cr_assert_eq(due_topic_stats_read(lab.q, 0, &s), 0);
+        cr_expect_eq(s.ready, 1u, "%d: %d", i, (int)s.ready);
+        cr_expect_eq(s.dead, 0u);
+        cr_expect_eq(s.died, 0u);
+    }
+    memory->fail_on = false;
+    memory->fail_at = FLAKY_NEVER;
+    cr_expect_eq(due_dequeue(lab.q, &job, 0), DUE_EAGAIN);
+    cr_assert_eq(due_topic_stats_read(lab.q, 0, &s), 0);
+    cr_expect_eq(s.ready, 0u);
+    cr_expect_eq(s.dead, 1u);
+    cr_expect_eq(s.expired, 1u);
     lab_close(&lab);
 }
