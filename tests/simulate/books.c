@@ -559,8 +559,9 @@ void books_idle(void)
     for (unsigned i = 0; i < PLAN_SEATS * BOOKS_CALLERS; i++) {
         struct caller *c = &callers[i];
 
-        if (c->wait == WAIT_NONE || machine_stopped(c->process))
-            continue; /* who is stopped may be anywhere in the call */
+        if (c->wait == WAIT_NONE || machine_stopped(c->process) ||
+            machine_process_ended(c->process))
+            continue; /* who is stopped may be anywhere in the call, and who was killed nowhere */
         c->waited = true;
         if (!stored() && c->timeout_ns != DUE_FOREVER && waited(c) > c->timeout_ns && !time_runs())
             machine_fail("thread %u waits for %lld ns, and was to wait for %lld", i,
