@@ -70,7 +70,7 @@ static due_change with_key(due_change c, const char *key)
 }
 
 /* Three topics, one of which is not listed; a dead job, one with a key, one with an entry; a record
- * that stands nowhere, one that cannot be read, and a key that is kept. */
+ * that stands nowhere, one that is stranded, one that cannot be read, and a key that is kept. */
 static void prepare_server(void)
 {
     static const char *const name[] = { "a", "b", "c" };
@@ -91,6 +91,9 @@ static void prepare_server(void)
     ASK("HDEL", "due:{q}:topics", "c");
     ASK("ZADD", "due:{q}:t:a", "5", "fourteen bytes");
     ASK("ZPOPMAX", "due:{q}:t:b"); /* the job LOST */
+    ASK("EVAL",
+        "local id = redis.call('ZPOPMIN', KEYS[1])[1] return redis.call('ZADD', KEYS[2], 5, id)",
+        "2", "due:{q}:t:c", "due:{q}:l:c"); /* it is stranded */
 }
 
 /* There was no memory: now there is. */
