@@ -1,6 +1,7 @@
 /* lab.c - a queue on a clock turned by hand, whose memory is counted. */
 #if __has_include(<criterion/criterion.h>)
 #include "lab/lab.h"
+#include "lab/rest.h"
 #include "lab/take.h"
 
 #include <stdio.h>
@@ -71,6 +72,8 @@ void lab_close(struct lab *lab)
     cr_expect_eq(s.mended, 0u);
     if (!lab->state->own_discard)
         cr_expect_eq(atomic_load(&lab->state->discarded), s.discarded);
+    const char *left = rest_wrong(lab->q);
+    cr_expect_null(left, "%s", left);
 
     rc = due_free(lab->q);
     cr_assert_eq(rc, 0, "%s", due_error_name(rc));

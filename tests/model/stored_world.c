@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lab/crew.h"
+#include "lab/rest.h"
 #include "model/stored_known.h"
 
 /* What landed of a job. */
@@ -176,7 +177,8 @@ static bool closed_stats(struct stored_world *w)
         return stored_wrong(w, "the stats do not add up", NULL);
     if (s.waiting != 0 || s.lent != 0 || s.mended != 0 || s.unsettled_bytes != 0)
         return stored_wrong(w, "something is left after close", NULL);
-    return true;
+    const char *left = rest_wrong(w->q);
+    return left == NULL || stored_wrong(w, left, NULL);
 }
 
 /* What was not flushed may be lost, or done. */
