@@ -127,8 +127,10 @@ static int store_open(struct due_queue *q, struct due__commits *c, const due_opt
         return DUE_EINVAL;
     int rc = o->share == DUE_SHARED ? due__sharing_join(q, c, o, &how, error)
                                     : c->store->verbs->open(c->store, &how, &c->info, error);
-    if (rc == 0 && (c->info.batch_changes == 0 || c->info.batch_bytes == 0))
+    if (rc == 0 && (c->info.batch_changes == 0 || c->info.batch_bytes == 0)) {
+        store_close(c);
         rc = DUE_EINVAL;
+    }
     if (c->info.batch_changes > CHANGES_MAX)
         c->info.batch_changes = CHANGES_MAX;
     if (c->info.payload_max != 0 && c->info.payload_max < q->payload_max)
