@@ -1,4 +1,4 @@
-/* What is stored cannot be read: what keeps it is said once, and once that it was read after all. */
+/* What is stored cannot be read: why is said once, and once that it was read after all. */
 #include "lab/shop.h"
 
 #include <string.h>
