@@ -1,4 +1,4 @@
-/* A thread that has called is as cancellable as it was before, whatever the call needed meanwhile. */
+/* A thread that has called is as cancellable as before, whatever the call needed meanwhile. */
 #include <pthread.h>
 
 #include "due/workers.h"
