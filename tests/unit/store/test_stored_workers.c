@@ -6,7 +6,7 @@
 
 #define LEASE      100
 #define DELAY      30
-#define TIMEOUT_NS DUE_MS(100) /* how long a call waits for the store: well over what it takes */
+#define TIMEOUT_NS DUE_MS(300) /* how long a call waits for the store: well over what it takes */
 
 enum { ACK, NACK, BURY, ANSWERS };
 
