@@ -242,20 +242,24 @@ int crew_join(struct crew_thread *t)
 }
 
 /* A thread that has been seen asleep this often without having been awake between is parked, not
- * just held up by a lock. */
-#define SEEN_ASLEEP 20
+ * just held up by a lock.  Who waits for the owner of a lock's bias wakes 20,000 times a second to
+ * look; whoever has been seen asleep so much more often in all waits for one who does not move. */
+#define SEEN_ASLEEP     20
+#define SEEN_ASLEEP_ALL 2000
 
 void crew_until_asleep(struct crew_thread *t)
 {
     uint64_t last = 0;
     unsigned seen = 0;
+    unsigned all = 0;
 
-    while (seen < SEEN_ASLEEP && !atomic_load(&t->back)) {
+    while (seen < SEEN_ASLEEP && all < SEEN_ASLEEP_ALL && !atomic_load(&t->back)) {
         int tid = atomic_load(&t->tid);
         uint64_t switches = 0;
         bool asleep = tid != 0 && look_at(tid, &switches) == 'S';
 
         seen = asleep && switches == last ? seen + 1 : 0;
+        all += asleep;
         last = switches;
         sched_yield();
     }
@@ -264,17 +268,22 @@ void crew_until_asleep(struct crew_thread *t)
 void crew_until_all_asleep(struct crew_thread *const *t, unsigned n)
 {
     uint64_t last[16] = { 0 };
+    unsigned all = 0;
 
-    for (unsigned seen = 0; seen < SEEN_ASLEEP; seen++) {
+    for (unsigned seen = 0; seen < SEEN_ASLEEP && all < SEEN_ASLEEP_ALL; seen++) {
+        unsigned asleep = 0;
+
         for (unsigned i = 0; i < n; i++) {
             int tid = atomic_load(&t[i]->tid);
             uint64_t switches = last[i];
-            bool asleep = atomic_load(&t[i]->back) || (tid != 0 && look_at(tid, &switches) == 'S');
+            bool is = atomic_load(&t[i]->back) || (tid != 0 && look_at(tid, &switches) == 'S');
 
-            if (!asleep || switches != last[i])
+            if (!is || switches != last[i])
                 seen = 0;
+            asleep += is;
             last[i] = switches;
         }
+        all += asleep == n;
         sched_yield();
     }
 }
