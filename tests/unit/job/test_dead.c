@@ -314,7 +314,7 @@ LAB_TEST(dead, is_as_old_as_it_was_when_it_is_changed)
     enum { MOST = 600 };
     struct lab lab = lab_open(.with.dead_max = MOST);
     due_id id[MOST];
-    char text[8];
+    char text[16];
 
     for (int i = 0; i < 2 * MOST; i++) {
         snprintf(text, sizeof text, "%d", i);
