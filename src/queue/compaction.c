@@ -79,11 +79,10 @@ static bool at_home(const struct due_queue *q, size_t slots)
 /* A sweep begins, or goes on, if it is worth it. */
 static void look(struct due_queue *q)
 {
-    size_t slots = due__timeline_count(&q->timeline) + q->in_lines;
-    bool home = at_home(q, slots);
-
     if (q->debts & DUE__DEBT_SWEEP)
         return;
+    size_t slots = due__timeline_count(&q->timeline) + q->in_lines;
+    bool home = at_home(q, slots);
     if (!q->sweeping || !home) {
         size_t waiting = (size_t)due__waiting(q) + q->dead_count;
         size_t worth = 2 * waiting + DUE__SWEEP_PIECE;

@@ -18,8 +18,7 @@ void due__sweep_look(struct due_queue *q);
 bool due__sweep_piece(struct due_queue *q, size_t budget);
 /* The same of a sweep that is done at home. */
 void due__sweep_home(struct due_queue *q, size_t budget);
-/* And if the worker proxy does not keep up with those who make dead slots, or is not there.
- */
+/* And if the worker proxy does not keep up with those who make dead slots, or is not there. */
 void due__sweep_help(struct due_queue *q, size_t budget);
 
 /* Now and then while jobs are cancelled: sweep out what they leave behind, if it is worth it. */

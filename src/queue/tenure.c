@@ -10,7 +10,8 @@
  *                after the knock, so either that release's look sees it, or a later drain has
  *                answered it and seen the node.  A node behind another producer's gap is seen by
  *                nobody until that producer has linked, and then its knock, look and try are
- *                still to come.
+ *                still to come.  A word left in unswept is like a node: it stands before the
+ *                knock, and is looked for after the answer.
  *            E2  the proxy clears ACTIVE, then looks for a knock; put knocks, then looks at the
  *                state.  Either the proxy sees the knock, or the producer sees ACTIVE gone and
  *                tries the lock itself.
