@@ -268,3 +268,26 @@ LAB_TEST(compaction, that_who_cancels_cannot_look_for_is_looked_for_by_who_has_t
     cr_expect_leq(lab_stats(&lab).slots, (uint64_t)LIVE / 2);
     lab_close(&lab);
 }
+
+/* All that is live is shown, or handed out, and all memory comes back. */
+LAB_TEST(compaction, that_was_left_off_at_home_is_in_the_way_of_no_close)
+{
+    for (int drain = 0; drain < 2; drain++) {
+        static due_id id[LIVE];
+        struct lab lab = lab_open();
+        due_queue *q = fill(&lab, id, LIVE);
+        due_job job;
+
+        cr_expect(leave_off_within(&lab, id) || !can_be_biased(q));
+        if (drain) {
+            lab_turn_to(&lab, DUE_S(3 * FAR));
+            cr_expect_eq(due_close(q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
+            for (int i = 0; i < LIVE; i++) {
+                cr_assert_eq(due_dequeue(q, &job, 0), 0, "%d", i);
+                due_job_done(&job);
+            }
+            cr_expect_eq(due_dequeue(q, &job, 0), DUE_ECLOSED);
+        }
+        lab_close(&lab);
+    }
+}
