@@ -11,12 +11,15 @@
 
 #define ROOM 64
 
+/* The last eight bytes run, the last of them fastest: it has to be the lowest of the number, since
+ * a product carries upwards only. */
 static size_t slot_of(const struct due__share_holds *h, due_id id)
 {
-    uint64_t low;
+    uint64_t runs = 0;
 
-    memcpy(&low, id.byte + DUE_STORE_ID_BYTES - 8, sizeof low); /* most of it runs */
-    return (size_t)((low * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (h->room - 1);
+    for (size_t i = DUE_STORE_ID_BYTES - 8; i < DUE_STORE_ID_BYTES; i++)
+        runs = runs << 8 | id.byte[i];
+    return (size_t)((runs * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (h->room - 1);
 }
 
 static bool is(const struct due__share_hold *at, due_id id)

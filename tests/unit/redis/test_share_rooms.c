@@ -83,6 +83,34 @@ Test(share_holds, do_not_grow_with_those_whose_leases_are_long_over, .timeout = 
     free(share.holds.at);
 }
 
+/* The longest row of taken slots, along which whoever looks for a job has to go. */
+static size_t longest_row(void)
+{
+    const struct due__share_holds *h = &share.holds;
+    size_t longest = 0;
+    size_t row = 0;
+
+    for (size_t i = 0; i < 2 * h->room; i++) { /* twice, for a row that goes over the end */
+        row = h->at[i % h->room].held != 0 ? row + 1 : 0;
+        longest = row > longest ? row : longest;
+    }
+    return longest;
+}
+
+/* Jobs that were put in one after another, or each so many-th of them. */
+Test(share_holds, of_jobs_that_run_do_not_stand_in_one_row, .timeout = 60)
+{
+    static const uint64_t steps[] = { 1, 2, 8, 100, 256, 1 << 16, 1 << 24 };
+
+    for (size_t s = 0; s < sizeof steps / sizeof steps[0]; s++) {
+        share.holds = (struct due__share_holds){ 0 };
+        for (uint64_t i = 0; i < 1000; i++)
+            cr_assert(due__hold_add(&share.holds, hold_of(i * steps[s], i + 1, 1), INT64_MIN));
+        cr_expect_leq(longest_row(), 60u, "step %zu: %zu", s, longest_row());
+        free(share.holds.at);
+    }
+}
+
 /* ---- Whose turn it is ------------------------------------------------------------------------ */
 
 Test(share_turn, is_not_waited_for_when_time_is_over, .timeout = 60)
