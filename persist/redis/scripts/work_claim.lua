@@ -1,36 +1,45 @@
 -- work_claim.lua - the claim of work.lua.
 if claims then
-    -- Appends to the answer what is known of the claimed jobs `ids` of a topic; those that were not
-    -- claimed from a lease that ended have no `over`.
-    local function tell(topic, ids, over)
-        local records = call('HMGET', KEYS[6], unpack(ids))
-        local has = has_entries and call('HMGET', KEYS[7], unpack(ids)) or {}
-        for i = 1, #ids do
-            local line = #lines
-            lines[line + 1] = topic
-            lines[line + 2] = ids[i]
-            lines[line + 3] = over[i] or ''
-            lines[line + 4] = records[i]
-            lines[line + 5] = has[i] or ''
-        end
-    end
+    local ID = 14 -- bytes
 
-    -- The same without what is long, which would be copied here several times.
-    local function tell_short(topic, ids, over)
-        if not has_long then
-            return tell(topic, ids, over)
-        end
-        local long = call('HMGET', KEYS[9], unpack(ids))
+    -- The records of those jobs; '' where one is long, which would be copied here several times.
+    local function short_records(ids)
+        local long, short, places = call('HMGET', KEYS[9], unpack(ids)), {}, {}
         for i = 1, #ids do
-            if not long[i] then
-                tell(topic, {ids[i]}, {over[i]})
+            if long[i] then
+                long[i] = ''
             else
-                local entry = call('HGET', KEYS[7], ids[i]) or ''
-                for _, word in ipairs({topic, ids[i], over[i] or '', '', entry}) do
-                    lines[#lines + 1] = word
-                end
+                short[#short + 1], places[#places + 1] = ids[i], i
             end
         end
+        local records = #short > 0 and call('HMGET', KEYS[6], unpack(short))
+        for i = 1, #short do
+            long[places[i]] = records[i]
+        end
+        return long
+    end
+
+    -- What has a name of another length is no job, whoever put it there, and goes.  Did any?  An
+    -- empty name is taken for another one by priority, since it has no first byte.
+    local function drop_odd(topic, l, ids)
+        local odd = {''}
+        for i = 1, #ids do
+            if #ids[i] ~= ID then
+                odd[#odd + 1] = ids[i]
+            end
+        end
+        if odd[2] then
+            unstand(topic, odd)
+            call('ZREM', l, unpack(odd))
+        end
+        return odd[2]
+    end
+
+    -- Appends to the answer what is known of the claimed jobs `ids` of a topic, in one text too.
+    local function tell(topic, ids, text, over)
+        local records = has_long and short_records(ids) or call('HMGET', KEYS[6], unpack(ids))
+        local entries = has_entries and call('HMGET', KEYS[7], unpack(ids)) or ''
+        lines[#lines + 1], count = {topic, text, over, records, entries}, count + #ids
     end
 
     -- Of leases that are over those of jobs that were cancelled meanwhile: these are gone.
@@ -105,8 +114,8 @@ if claims then
         if not first or first > clock then
             first_lease[topic] = #due > 0 and math.min(first or ends, ends) or first or math.huge
         end
-        if #ids == 0 then
-            return 0
+        if #ids == 0 or drop_odd(topic, l, ids) then
+            return 0 -- there may be more behind what is odd: so the head is looked for
         end
         local behind = has_groups and give_passes(topic, ids)
         if behind then
@@ -119,13 +128,13 @@ if claims then
         if grows then
             args[1], args[2] = '+inf', LONG
         end
+        local at, passed = #args, next(over) and {} or ''
         for i = 1, #ids do
-            over[i] = over[i] and form('%.0f', over[i])
-            args[#args + 1] = score
-            args[#args + 1] = ids[i]
-            claimed[#claimed + 1] = topic
-            claimed[#claimed + 1] = ids[i]
-            claimed[#claimed + 1] = over[i] or ''
+            args[at + 1], args[at + 2] = score, ids[i]
+            at = at + 2
+        end
+        for i = 1, passed == '' and 0 or #ids do
+            passed[i] = over[i] and form('%.0f', over[i]) or ''
         end
         call('ZADD', l, unpack(args))
         if grows then
@@ -134,7 +143,9 @@ if claims then
         if #due > 0 then
             unstand_chosen(topic, due)
         end
-        tell_short(topic, ids, over)
+        local text = table.concat(ids)
+        claimed[#claimed + 1] = {topic, text, passed}
+        tell(topic, ids, text, passed)
         return #ids
     end
 
@@ -147,10 +158,14 @@ if claims then
         end
         status, ends, claimed = {kept[2]}, kept[3], kept[4]
         stale = kept[2] ~= ''
-        for i = 1, #claimed, 3 do
-            local score = call('ZSCORE', KEYS[L + claimed[i]], claimed[i + 1])
-            if score and tonumber(score) == ends then
-                tell_short(claimed[i], {claimed[i + 1]}, {claimed[i + 2]})
+        for _, group in ipairs(claimed) do
+            local topic, text, over = unpack(group)
+            for i = 1, #text / ID do
+                local id = string.sub(text, ID * (i - 1) + 1, ID * i)
+                local score = call('ZSCORE', KEYS[L + topic], id)
+                if score and tonumber(score) == ends then
+                    tell(topic, {id}, id, over == '' and '' or {over[i]})
+                end
             end
         end
     end
@@ -168,7 +183,7 @@ if claims then
 
     if again then
         remember()
-        left = math.max(0, need - #lines / 5)
+        left = math.max(0, need - count)
     else
         wanted = (extra == 0 or others_wait()) and need or need + extra
         left = wanted
@@ -225,6 +240,6 @@ for topic = 1, topics do
         end
     end
 end
-local count, alarm = #lines / 5, -1
+local alarm = -1
 local short = count < need or need == 0
 local wakes = others or capacity or short and wait ~= 'n'

@@ -40,26 +40,34 @@ if batches > 0 then
         return unpack(some)
     end
 
-    -- Which of the jobs are still ours.  Answers how many, and nil or a table of those that are.
-    local function ours(l, n)
+    -- Which of the jobs are still ours: `runs` says how many of them in turn have the same end.
+    -- Answers how many, and nil or a table of those that are.
+    local function ours(l, n, runs)
         local ends = call('ZMSCORE', l, words(at, 1, n))
-        local good, count = {}, 0
-        for i = 1, n do
-            local lease_end = ARGV[at + n + i - 1]
-            good[i] = ends[i] and
-                (ends[i] == lease_end or tonumber(ends[i]) == tonumber(lease_end))
-            if good[i] then
-                count = count + 1
+        local bad, count, i = nil, n, 0
+        for run = 1, #runs do
+            local lease_end = ARGV[at + n + run - 1]
+            for _ = 1, runs[run] do
+                i = i + 1
+                if ends[i] ~= lease_end and
+                    not (ends[i] and tonumber(ends[i]) == tonumber(lease_end)) then
+                    bad, count = bad or {}, count - 1
+                    bad[i] = true
+                end
             end
         end
-        if count == n then
+        if not bad then
             return n, nil
+        end
+        local good = {}
+        for k = 1, n do
+            good[k] = not bad[k]
         end
         return count, good
     end
 
-    local function extended(l, n, good)
-        local args, until_ = {}, form('%.0f', now + ARGV[at + 2 * n])
+    local function extended(l, n, good, behind)
+        local args, until_ = {}, form('%.0f', now + ARGV[behind])
         for i = 1, n do
             if not good or good[i] then
                 args[#args + 1] = until_
@@ -69,14 +77,14 @@ if batches > 0 then
         call('ZADD', l, 'XX', unpack(args))
     end
 
-    -- A batch is done; `groups` are the jobs' own, if let_go() was asked for any.
-    local function become(kind, topic, l, n, good, groups)
-        local behind = at + 2 * n
+    -- A batch is done, whose other words begin at `behind`; `groups` are the jobs' own, if let_go()
+    -- was asked for any.
+    local function become(kind, topic, l, n, good, behind, groups)
         if kind == 'a' or kind == 'K' then
             return gone(l, {words(at, 1, n, good)}, kind == 'K' and {words(behind, 1, n, good)})
         end
         if kind == 'e' then
-            return extended(l, n, good)
+            return extended(l, n, good, behind)
         end
         if kind ~= 'r' then
             call('HSET', KEYS[7], words(behind, 2, n, good))
@@ -102,7 +110,7 @@ if batches > 0 then
     local drop_revoked
     if has_revoked then
         local goes = {n = true, o = true, O = true, b = true, r = true}
-        drop_revoked = function(kind, topic, l, n, good, count)
+        drop_revoked = function(kind, topic, l, n, good, count, behind)
             local found, left = call('HMGET', x, words(at, 1, n)), {}
             local revoked, followed
             for i = 1, n do
@@ -120,20 +128,25 @@ if batches > 0 then
                 local _
                 _, followed = let_go(topic, ids)
             end
-            gone(l, ids, kind == 'O' and {words(at + 6 * n, 1, n, revoked)})
+            gone(l, ids, kind == 'O' and {words(behind + 4 * n, 1, n, revoked)})
             return revoked, left, count - #ids, followed
         end
     end
 
     for _ = 1, batches do
-        local kind, topic, n
-        kind, topic, n, pack = struct.unpack('<c1BH', ARGV[3], pack)
+        local kind, topic, n, many
+        kind, topic, n, many, pack = struct.unpack('<c1BHH', ARGV[3], pack)
+        local behind, runs = at + n + many, {}
+        for run = 1, many do
+            runs[run], pack = struct.unpack('<H', ARGV[3], pack)
+        end
         if not again then
             local l = KEYS[L + topic]
-            local count, good = ours(l, n)
+            local count, good = ours(l, n, runs)
             local all, revoked, of, followed = good, nil, nil, false
             if has_revoked and count > 0 then
-                revoked, good, count, followed = drop_revoked(kind, topic, l, n, good, count)
+                revoked, good, count, followed =
+                    drop_revoked(kind, topic, l, n, good, count, behind)
             end
             if count > 0 then
                 if has_groups and gives_back[kind] then
@@ -143,7 +156,7 @@ if batches > 0 then
                 elseif has_groups and keeps[kind] then
                     keep_passes({words(at, 1, n, good)})
                 end
-                become(kind, topic, l, n, good, of)
+                become(kind, topic, l, n, good, behind, of)
             elseif not revoked then
                 call('ZREM', KEYS[5], me)
             end
@@ -162,8 +175,8 @@ if batches > 0 then
                 status[#status + 1] = string.rep('d', n)
             end
         end
-        local width = (kind == 'a' or kind == 'e') and 2 or kind == 'K' and 3 or
-            (kind == 'r' or kind == 't') and 4 or kind == 'O' and 7 or 6
-        at = at + width * n + (kind == 'e' and 1 or 0)
+        local width = (kind == 'a' or kind == 'e') and 0 or kind == 'K' and 1 or
+            (kind == 'r' or kind == 't') and 2 or kind == 'O' and 5 or 4
+        at = behind + width * n + (kind == 'e' and 1 or 0)
     end
 end

@@ -12,32 +12,57 @@ static bool is_status(const redisReply *r, size_t changes, const char *letters)
     return strspn(r->str, letters) == (size_t)r->len;
 }
 
+/* Of each of so many jobs a text, which may be a time or none, or nothing; or '': of none. */
+static bool of_each(const redisReply *r, size_t n, bool times)
+{
+    int64_t time_us;
+
+    if (r->type != REDIS_REPLY_ARRAY)
+        return due__reply_is_text(r) && r->len == 0;
+    for (size_t i = 0; i < r->elements; i++) {
+        const redisReply *one = r->element[i];
+        if (!due__reply_is_text(one) && (times || one->type != REDIS_REPLY_NIL))
+            return false;
+        if (times && one->len > 0 && !due__share_number(one, 0, &time_us))
+            return false;
+    }
+    return r->elements == n;
+}
+
+/* Jobs of a topic that were claimed. */
+static bool is_group(const struct due__share_part *part, const redisReply *r)
+{
+    int64_t topic;
+
+    if (r->type != REDIS_REPLY_ARRAY || r->elements != 5 ||
+        r->element[0]->type != REDIS_REPLY_INTEGER ||
+        !due__share_number(r->element[0], 1, &topic) || (size_t)topic > part->topics)
+        return false;
+    const redisReply *ids = r->element[1];
+    const redisReply *records = r->element[3];
+    return records->type == REDIS_REPLY_ARRAY && due__reply_is_text(ids) &&
+           (size_t)ids->len == records->elements * DUE_STORE_ID_BYTES &&
+           of_each(r->element[2], records->elements, true) &&
+           of_each(r->element[4], records->elements, false);
+}
+
 /* What stands behind the status of work: see work.lua. */
 static bool is_claim(const struct due__share_part *part, const redisReply *r)
 {
+    size_t at = 8;
+    size_t jobs = 0;
     int64_t word[5]; /* end of the leases, alarm, more, rung, claimed */
 
     for (size_t i = 0; i < 5; i++)
         if (r->element[3 + i]->type != REDIS_REPLY_INTEGER ||
             !due__share_number(r->element[3 + i], i == 1 ? -1 : 0, &word[i]))
             return false;
-    if (word[4] > DUE__SHARE_CLAIM || r->elements < 8 + 5 * (size_t)word[4] ||
-        (r->elements - 8 - 5 * (size_t)word[4]) % 2 != 0)
-        return false;
-    for (size_t i = 8; i < 8 + 5 * (size_t)word[4]; i += 5) {
-        int64_t topic;
-        int64_t over;
-
-        if (r->element[i]->type != REDIS_REPLY_INTEGER ||
-            !due__share_number(r->element[i], 1, &topic) || (size_t)topic > part->topics ||
-            !due__reply_is_text(r->element[i + 1]) ||
-            r->element[i + 1]->len != DUE_STORE_ID_BYTES ||
-            !due__reply_is_text(r->element[i + 2]) ||
-            (r->element[i + 2]->len > 0 && !due__share_number(r->element[i + 2], 0, &over)) ||
-            !due__reply_is_text(r->element[i + 4]))
+    for (; at < r->elements && r->element[at]->type == REDIS_REPLY_ARRAY; at++) {
+        if (!is_group(part, r->element[at]))
             return false;
+        jobs += r->element[at]->element[3]->elements;
     }
-    return true;
+    return jobs <= DUE__SHARE_CLAIM && jobs == (size_t)word[4] && (r->elements - at) % 2 == 0;
 }
 
 bool due__share_is_void(const struct due__share_part *part)

@@ -1,5 +1,7 @@
 /* claimed.c - the jobs of a claim, shown one by one.
  *
+ * The answer has them by topics, each group an array of five (work.lua).
+ *
  * A record that is long does not stand in the claim's answer and is read by itself.  What cannot be
  * shown, since its record is missing or damaged, is set aside, as when an owner loads; what a newer
  * version has written stays, and is due again when its lease is over.
@@ -52,23 +54,40 @@ void due__share_note_topic(struct due__share *h, const char *name, size_t len)
 
 /* ---- What is long ---------------------------------------------------------------------------- */
 
+enum group_word { TOPIC, IDS, OVER, RECORDS, ENTRIES };
+
+static bool is_long(const redisReply *group, size_t i)
+{
+    const redisReply *record = group->element[RECORDS]->element[i];
+
+    return due__reply_is_text(record) && record->len == 0;
+}
+
+static const char *id_at(const redisReply *group, size_t i)
+{
+    return group->element[IDS]->str + i * DUE_STORE_ID_BYTES;
+}
+
 /* The records that the answer leaves out, in the order of their jobs.  DUE_EINDOUBT: not now. */
-static int read_long(struct due__redis *s, redisReply *const *jobs, size_t n, redisReply **got,
+static int read_long(struct due__redis *s, redisReply *const *groups, size_t n, redisReply **got,
                      int64_t until_ns)
 {
     size_t asked = 0;
 
-    for (size_t i = 0; i < n; i++)
-        asked += due__reply_is_text(jobs[5 * i + 3]) && jobs[5 * i + 3]->len == 0;
+    for (size_t g = 0; g < n; g++)
+        for (size_t i = 0; i < groups[g]->element[RECORDS]->elements; i++)
+            asked += is_long(groups[g], i);
     if (asked == 0)
         return 0;
     int rc = due__share_up(s, until_ns);
     if (rc != 0 && rc != DUE_EDURABILITY)
         return DUE_EINDOUBT;
-    for (size_t i = 0; i < n; i++) {
-        if (due__reply_is_text(jobs[5 * i + 3]) && jobs[5 * i + 3]->len == 0) {
+    for (size_t g = 0; g < n; g++) {
+        for (size_t i = 0; i < groups[g]->element[RECORDS]->elements; i++) {
+            if (!is_long(groups[g], i))
+                continue;
             due__redis_word(s, s->keys.jobs, 1, "HGET");
-            due__link_bytes(s->link, jobs[5 * i + 1]->str, DUE_STORE_ID_BYTES);
+            due__link_bytes(s->link, id_at(groups[g], i), DUE_STORE_ID_BYTES);
         }
     }
     return due__share_talk(s, asked, got, until_ns) == 0 ? 0 : DUE_EINDOUBT;
@@ -150,28 +169,39 @@ struct claim {
     int64_t until_ns;
 };
 
-/* One job: of five words, and @record where the claim leaves that out. */
-static int show_one(struct due__redis *s, const struct claim *claim, redisReply *const *word,
-                    const redisReply *record)
+/* What stands there for a job, if there is any for some of them. */
+static const redisReply *of_job(const redisReply *group, enum group_word which, size_t i)
 {
-    const char *topic = claim->part->topic[word[0]->integer - 1];
-    redisReply nothing = { .type = REDIS_REPLY_NIL };
-    const redisReply *entry = word[4]->len > 0 ? word[4] : &nothing;
+    static const redisReply nothing = { .type = REDIS_REPLY_NIL };
+    const redisReply *all = group->element[which];
+
+    return all->type == REDIS_REPLY_ARRAY && all->element[i]->len > 0 ? all->element[i] : &nothing;
+}
+
+/* One job of a group, and its record. */
+static int show_one(struct due__redis *s, const struct claim *claim, const redisReply *group,
+                    size_t i, const redisReply *record)
+{
+    const char *topic = claim->part->topic[group->element[TOPIC]->integer - 1];
+    char name[DUE_STORE_ID_BYTES];
+    redisReply id = { .type = REDIS_REPLY_STRING, .str = name, .len = sizeof name };
     struct due__record_room room;
     due_claimed job = { .held = claim->answer->stamp };
     int64_t over_us = 0;
-    int rc = due__redis_read_job(s, NULL, &job.record, &room, word[1], record, entry);
+
+    memcpy(name, id_at(group, i), sizeof name);
+    int rc =
+        due__redis_read_job(s, NULL, &job.record, &room, &id, record, of_job(group, ENTRIES, i));
 
     if (rc == 0 && (job.record.cause != 0 || strcmp(job.record.topic, topic) != 0))
         rc = DUE_ECORRUPT;
     if (rc == DUE_EVERSION)
         return 0;
     if (rc != 0) {
-        set_aside(s, topic, word[1], record, claim->answer, claim->until_ns);
+        set_aside(s, topic, &id, record, claim->answer, claim->until_ns);
         return 0;
     }
-    if (word[2]->len > 0)
-        (void)due__share_number(word[2], 0, &over_us);
+    (void)due__share_number(of_job(group, OVER, i), 0, &over_us);
     job.lapsed_ns = over_us * 1000;
     struct due__share_hold hold = { job.record.id, job.held, claim->end_us,
                                     due__redis_score(job.record.until_ns),
@@ -195,23 +225,28 @@ int due__share_show(struct due__redis *s, const struct due__share_part *part,
     (void)due__share_number(word[3], 0, &claim.end_us);
     for (size_t i = 0; i < 4; i++)
         (void)due__share_number(word[4 + i], -1, &number[i]);
-    size_t n = (size_t)number[3];
-    longs = calloc(n + 1, sizeof *longs);
+    size_t n = 0;
+    while (8 + n < part->answer->elements && word[8 + n]->type == REDIS_REPLY_ARRAY)
+        n++;
+    longs = calloc((size_t)number[3] + 1, sizeof *longs);
     if (longs == NULL)
         return DUE_EINDOUBT;
     int rc = read_long(s, word + 8, n, longs, until_ns);
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        redisReply *const *job = word + 8 + 5 * i;
-        bool is_long = due__reply_is_text(job[3]) && job[3]->len == 0;
-        rc = show_one(s, &claim, job, is_long ? longs[at_long] : job[3]);
-        at_long += is_long;
+    for (size_t g = 0; g < n; g++) {
+        const redisReply *group = word[8 + g];
+        for (size_t i = 0; i < group->element[RECORDS]->elements && rc == 0; i++) {
+            bool apart = is_long(group, i);
+            rc = show_one(s, &claim, group, i,
+                          apart ? longs[at_long] : group->element[RECORDS]->element[i]);
+            at_long += apart;
+        }
     }
-    due__share_forget(longs, n);
+    due__share_forget(longs, (size_t)number[3]);
     free(longs);
     if (rc == DUE_EINDOUBT)
         return rc;
     answer->alarm_ns = number[0] > 0 ? number[0] * 1000 : number[0];
     answer->more = number[1] != 0;
-    due__share_note_heads(s->share, word + 8 + 5 * n, part->answer->elements - 8 - 5 * n);
+    due__share_note_heads(s->share, word + 8 + n, part->answer->elements - 8 - n);
     return rc;
 }

@@ -409,11 +409,52 @@ static void put_its_id(struct due__redis *s, const due_change *c)
 }
 
 /* The end of the lease with which the queue holds it; one that we do not know is none. */
-static void put_end(struct due__redis *s, const due_change *c)
+static int64_t end_of(const struct due__redis *s, const due_change *c)
 {
     const struct due__share_hold *hold = due__hold_find(&s->share->holds, c->record.id);
 
-    due__link_number(s->link, hold != NULL && hold->held == c->held ? hold->end_us : 0);
+    return hold != NULL && hold->held == c->held ? hold->end_us : 0;
+}
+
+/* Jobs of one claim have one end, which is sent once: how many of them stand here in a run. */
+static size_t run_from(const struct due__redis *s, const struct due__share_plan *plan,
+                       const struct due__share_group *g, size_t from, int64_t *end_us)
+{
+    size_t n = 1;
+
+    *end_us = end_of(s, change_at(plan, g->first + from));
+    while (from + n < g->n && end_of(s, change_at(plan, g->first + from + n)) == *end_us)
+        n++;
+    return n;
+}
+
+/* How many runs there are, which are packed behind that number. */
+static size_t pack_runs(const struct due__redis *s, const struct due__share_plan *plan,
+                        const struct due__share_group *g, struct due__pack *pack)
+{
+    size_t at = pack->len;
+    size_t runs = 0;
+    int64_t end_us;
+
+    due__pack_small(pack, 0, 2);
+    for (size_t i = 0, n; i < g->n; i += n, runs++) {
+        n = run_from(s, plan, g, i, &end_us);
+        due__pack_small(pack, n, 2);
+    }
+    pack->bytes[at] = (unsigned char)(runs & 0xff);
+    pack->bytes[at + 1] = (unsigned char)(runs >> 8);
+    return runs;
+}
+
+static void put_runs(struct due__redis *s, const struct due__share_plan *plan,
+                     const struct due__share_group *g)
+{
+    int64_t end_us;
+
+    for (size_t i = 0; i < g->n;) {
+        i += run_from(s, plan, g, i, &end_us);
+        due__link_number(s->link, end_us);
+    }
 }
 
 static void put_kept(struct due__redis *s, const due_change *c)
@@ -442,14 +483,14 @@ static void put_death(struct due__redis *s, const due_change *c)
     put_id(s, c->record.id);
 }
 
-/* Words of each job, as work.lua has them. */
+/* Words of each job, as work.lua has them; the ends of leases are by runs. */
 static size_t words_of(char letter)
 {
     if (strchr("nob", letter) != NULL)
-        return 6;
+        return 5;
     if (letter == 'O')
-        return 7;
-    return letter == 'r' || letter == 't' ? 4 : letter == 'K' ? 3 : 2;
+        return 6;
+    return letter == 'r' || letter == 't' ? 3 : letter == 'K' ? 2 : 1;
 }
 
 static void put_ends(struct due__redis *s, const struct due__share_plan *plan,
@@ -458,7 +499,7 @@ static void put_ends(struct due__redis *s, const struct due__share_plan *plan,
     char letter = g->letter;
 
     put_group(s, plan, g, put_its_id);
-    put_group(s, plan, g, put_end);
+    put_runs(s, plan, g);
     if (letter == 'e')
         due__link_number(s->link, g->lease_us);
     if (letter == 'K')
@@ -533,6 +574,7 @@ static int format_work(struct due__redis *s, struct due__share_lane *lane, size_
         due__pack_small(&pack, (unsigned char)group->letter, 1);
         due__pack_small(&pack, group->topic, 1);
         due__pack_small(&pack, group->n, 2);
+        words += pack_runs(s, plan, group, &pack);
         words += (size_t)(group->letter == 'e') + words_of(group->letter) * group->n;
         tied = tied || is_tied(s, plan, group);
     }

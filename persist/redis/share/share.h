@@ -185,8 +185,8 @@ size_t due__share_next_group(const struct due__share_plan *plan, size_t part, si
 /* ---- script.c */
 void due__share_key(struct due__redis *s, const char *name, const char *more);
 /* Numbers in one word, as struct.unpack() reads them: of one or two bytes, and doubles of eight.
- * In front are 34 bytes at most, and then four at most for each group of changes. */
-#define DUE__PACK_MOST (64 + 4 * DUE__SHARE_CHANGES)
+ * In front are 34 bytes at most, then six of each group of changes, and two of each run in it. */
+#define DUE__PACK_MOST (64 + 8 * DUE__SHARE_CHANGES)
 struct due__pack {
     size_t len;
     unsigned char bytes[DUE__PACK_MOST];

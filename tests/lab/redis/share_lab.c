@@ -1,79 +1,12 @@
 /* share_lab.c - writers of a shared queue, for tests of its scripts by themselves. */
 #include "lab/redis/share_lab.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS 4096
-
-/* The words of one command.  Numbers are written into `text`. */
-struct words {
-    const char *at[WORDS];
-    size_t len[WORDS];
-    int n;
-    char text[WORDS * 8];
-    size_t used;
-    char pack[2048]; /* the word of numbers, */
-    size_t packed;   /* so much of it, */
-    int pack_at;     /* and where it stands; 0: nowhere */
-};
-
-static struct words words;
-
-static void share_fail(const char *what)
-{
-    fprintf(stderr, "share_lab: %s\n", what);
-    abort();
-}
-
-static void word_bytes(const char *at, size_t len)
-{
-    if (words.n == WORDS)
-        share_fail("too many words");
-    words.at[words.n] = at;
-    words.len[words.n++] = len;
-}
-
-static void word(const char *text)
-{
-    word_bytes(text, strlen(text));
-}
-
-static void word_id(const char *id)
-{
-    word_bytes(id, SHARE_ID);
-}
-
-static void word_pair(const char *id, const char *text)
-{
-    word_id(id);
-    word(text);
-}
-
-static void word_number(int64_t n)
-{
-    char *at = words.text + words.used;
-    int len = snprintf(at, sizeof words.text - words.used, "%" PRId64, n);
-
-    words.used += (size_t)len + 1;
-    if (words.used >= sizeof words.text)
-        share_fail("too many numbers");
-    word_bytes(at, (size_t)len);
-}
-
-static void word_key(const struct share *s, const char *end, const char *more)
-{
-    char *at = words.text + words.used;
-    int len = snprintf(at, sizeof words.text - words.used, "%s%s%s", s->queue, end, more);
-
-    words.used += (size_t)len + 1;
-    if (words.used >= sizeof words.text)
-        share_fail("too many keys");
-    word_bytes(at, (size_t)len);
-}
+#include "lab/redis/share_words.h"
 
 /* ---- The link -------------------------------------------------------------------------------- */
 
@@ -171,22 +104,6 @@ static void word_keys(const struct share *s, const char *const *names)
         for (int i = 0; (*names)[strlen(*names) - 1] == ':' && i < s->topics; i++)
             word_key(s, *names, s->topic[i]);
     }
-}
-
-/* Numbers in one word, as struct.unpack() reads them: of so many bytes, and doubles. */
-static void pack(uint64_t number, int bytes)
-{
-    for (; bytes > 0; bytes--, number >>= 8)
-        words.pack[words.packed++] = (char)(number & 0xff);
-}
-
-static void pack_double(int64_t number)
-{
-    double value = (double)number;
-    uint64_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    pack(bits, 8);
 }
 
 static void begin_exchange(struct share *s, int script, int lane)
@@ -426,10 +343,19 @@ static void outcome_words(const struct share_outcome *done, int n)
     pack((unsigned char)kind, 1);
     pack((uint64_t)done[0].topic, 1);
     pack((uint64_t)n, 2);
+    size_t runs_at = words.packed;
+    int runs = 0;
+    pack(0, 2);
     for (int i = 0; i < n; i++)
         word_id(done[i].id);
-    for (int i = 0; i < n; i++)
+    for (int i = 0, many; i < n; i += many, runs++) {
+        for (many = 1; i + many < n && done[i + many].lease == done[i].lease;)
+            many++;
+        pack((uint64_t)many, 2);
         word_number(done[i].lease);
+    }
+    words.pack[runs_at] = (char)(runs & 0xff);
+    words.pack[runs_at + 1] = (char)(runs >> 8);
     if (kind == 'e')
         word_number(done[0].score);
     for (int i = 0; i < n && kind == 'K'; i++)
@@ -445,17 +371,25 @@ static void outcome_words(const struct share_outcome *done, int n)
 static void read_jobs(struct share *s)
 {
     struct share_answer *a = &s->answer;
+    struct share_job *job = a->job;
     size_t at = 8;
 
-    for (int i = 0; i < a->count; i++, at += 5) {
-        struct share_job *job = &a->job[i];
+    for (; at < s->reply->elements && element(s, at)->type == REDIS_REPLY_ARRAY; at++) {
+        redisReply *const *group = element(s, at)->element;
 
-        job->topic = (int)number_at(s, at);
-        memcpy(job->id, element(s, at + 1)->str, SHARE_ID);
-        job->over = number_at(s, at + 2);
-        job->record = element(s, at + 3)->str;
-        job->entry = element(s, at + 4)->str;
+        for (size_t i = 0; i < group[3]->elements; i++, job++) {
+            if (job == a->job + a->count)
+                share_fail("more jobs than an answer counts");
+            job->topic = (int)group[0]->integer;
+            memcpy(job->id, group[1]->str + i * SHARE_ID, SHARE_ID);
+            job->over = group[2]->elements > 0 ? atoll(group[2]->element[i]->str) : 0;
+            job->record = group[3]->element[i]->str;
+            job->entry = group[4]->elements > 0 ? group[4]->element[i]->str : NULL;
+            job->entry = job->entry != NULL ? job->entry : "";
+        }
     }
+    if (job != a->job + a->count)
+        share_fail("fewer jobs than an answer counts");
     for (; at + 1 < s->reply->elements; at += 2, a->heads++) {
         snprintf(a->name[a->heads], sizeof a->name[0], "%s", element(s, at)->str);
         a->head[a->heads] = number_at(s, at + 1);

@@ -343,6 +343,13 @@ REDIS_PROXY_TEST(share_refused, uses_a_number_up_that_was_in_doubt_when_the_serv
     go(&s);
 }
 
+/* An answer of work with one group of jobs that were claimed, and what a group may have. */
+#define CLAIMED(count, group) \
+    "*9\r\n:9\r\n:9\r\n$0\r\n\r\n:9\r\n:0\r\n:0\r\n:0\r\n:" count "\r\n" group
+#define ID     "$14\r\n01234567890123\r\n"
+#define NONE   "$0\r\n\r\n"
+#define A_TEXT "*1\r\n$1\r\nr\r\n"
+
 /* Nothing of it is an error that is said to nobody, nor a crash. */
 REDIS_PROXY_TEST(share_refused, believes_no_answer_that_makes_no_sense)
 {
@@ -362,11 +369,25 @@ REDIS_PROXY_TEST(share_refused, believes_no_answer_that_makes_no_sense)
         "*8\r\n:9\r\n:9\r\n$0\r\n\r\n:9\r\n:-2\r\n:0\r\n:0\r\n:0",
         "*8\r\n:9\r\n:9\r\n$1\r\ns\r\n:9\r\n:0\r\n:0\r\n:0\r\n:0",
         "*8\r\n:9\r\n:9\r\n$0\r\n\r\n:9\r\n:0\r\n:0\r\n:0\r\n:4611686018427387904",
-        "*13\r\n:9\r\n:9\r\n$0\r\n\r\n:9\r\n:0\r\n:0\r\n:0\r\n:1\r\n:99\r\n$"
-        "14\r\n01234567890123\r\n"
-        "$0\r\n\r\n$0\r\n\r\n$0\r\n",
-        ("*13\r\n:9\r\n:9\r\n$0\r\n\r\n:9\r\n:0\r\n:0\r\n:0\r\n:1\r\n:1\r\n$3\r\n012\r\n"
-         "$0\r\n\r\n$0\r\n\r\n$0\r\n"),
+        CLAIMED("1", "*5\r\n:99\r\n" ID NONE A_TEXT NONE),
+        CLAIMED("1", "*5\r\n:0\r\n" ID NONE A_TEXT NONE),
+        CLAIMED("1", "*5\r\n$1\r\n1\r\n" ID NONE A_TEXT NONE),
+        CLAIMED("1", "*4\r\n:1\r\n" ID NONE A_TEXT),
+        CLAIMED("1", "*5\r\n:1\r\n$3\r\n012\r\n" NONE A_TEXT NONE),
+        CLAIMED("1", "*5\r\n:1\r\n" NONE NONE A_TEXT NONE),
+        CLAIMED("1", "*5\r\n:1\r\n:7\r\n" NONE A_TEXT NONE),
+        CLAIMED("1", "*5\r\n:1\r\n" ID NONE NONE NONE),
+        CLAIMED("1", "*5\r\n:1\r\n" ID A_TEXT A_TEXT NONE),
+        CLAIMED("1", "*5\r\n:1\r\n" ID "*1\r\n$-1\r\n" A_TEXT NONE),
+        CLAIMED("1", "*5\r\n:1\r\n" ID "*2\r\n$1\r\n5\r\n$1\r\n5\r\n" A_TEXT NONE),
+        CLAIMED("1", "*5\r\n:1\r\n" ID "$1\r\n5\r\n" A_TEXT NONE),
+        CLAIMED("1", "*5\r\n:1\r\n" ID NONE "*2\r\n$1\r\nr\r\n$1\r\nr\r\n" NONE),
+        CLAIMED("1", "*5\r\n:1\r\n" ID NONE A_TEXT "*1\r\n:5\r\n"),
+        CLAIMED("1", "*5\r\n:1\r\n" ID NONE A_TEXT "*0\r\n"),
+        CLAIMED("1", "*5\r\n:1\r\n" ID NONE A_TEXT ":5\r\n"),
+        CLAIMED("2", "*5\r\n:1\r\n" ID NONE A_TEXT NONE),
+        CLAIMED("0", "*5\r\n:1\r\n" ID NONE A_TEXT NONE),
+        CLAIMED("1", "$1\r\na\r\n"),
     };
     struct sharer s = joined_by_proxy();
     due_change c = put(1, 5);
