@@ -106,7 +106,8 @@ static void take_note(const due_job *job, unsigned number)
     }
 }
 
-/* One whose lease was over meanwhile, as on a machine that has no time for us, comes again. */
+/* One whose lease was over meanwhile, as on a machine that has no time for us, comes again; so does
+ * one of which it is in doubt whether the store knows that an attempt has begun. */
 static void count(struct place *place, int result)
 {
     CREW_CHECK(result == 0 || result == DUE_ESTALE, ": %s", due_error_name(result));
@@ -124,9 +125,9 @@ static int consume(void *arg)
     int results[AT_ONCE];
 
     while (!atomic_load(&w->over)) {
-        int n = take_leased_some(c->q, NULL, 0, jobs, AT_ONCE, how.lease_ns, DUE_MS(50));
+        int n = take_leased_some(c->q, NULL, 0, jobs, AT_ONCE, how.lease_ns, DUE_MS(200));
 
-        CREW_CHECK(n > 0 || n == DUE_ETIMEDOUT, ": %s", due_error_name(n));
+        CREW_CHECK(n > 0 || n == DUE_ETIMEDOUT || n == DUE_EINDOUBT, ": %s", due_error_name(n));
         for (int i = 0; i < n; i++) {
             place[i] = place_of(&jobs[i]);
             take_note(&jobs[i], c->number);
