@@ -106,8 +106,13 @@ static void take_note(const due_job *job, unsigned number)
     }
 }
 
-/* One whose lease was over meanwhile, as on a machine that has no time for us, comes again; so does
- * one of which it is in doubt whether the store knows that an attempt has begun. */
+/* Nothing is due, or the machine has no time for us: then jobs may have begun an attempt. */
+static bool out_of_time(int rc)
+{
+    return rc == DUE_ETIMEDOUT || rc == DUE_EINDOUBT || rc == DUE_ESTORE;
+}
+
+/* One whose lease was over meanwhile comes again. */
 static void count(struct place *place, int result)
 {
     CREW_CHECK(result == 0 || result == DUE_ESTALE, ": %s", due_error_name(result));
@@ -127,7 +132,7 @@ static int consume(void *arg)
     while (!atomic_load(&w->over)) {
         int n = take_leased_some(c->q, NULL, 0, jobs, AT_ONCE, how.lease_ns, DUE_MS(200));
 
-        CREW_CHECK(n > 0 || n == DUE_ETIMEDOUT || n == DUE_EINDOUBT, ": %s", due_error_name(n));
+        CREW_CHECK(n > 0 || out_of_time(n), ": %s", due_error_name(n));
         for (int i = 0; i < n; i++) {
             place[i] = place_of(&jobs[i]);
             take_note(&jobs[i], c->number);
