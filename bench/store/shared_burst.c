@@ -139,6 +139,6 @@ void run_burst(void)
           "a tenth of the jobs due at once: PING, p99", "a tenth of the jobs due at once: done");
     if (jobs >= 1000000)
         burst(jobs / BATCH * BATCH, "all jobs due at once: longest script",
-              "all jobs due at once: script, p99.9",
-              "all jobs due at once: PING, p99", "all jobs due at once: done");
+              "all jobs due at once: script, p99.9", "all jobs due at once: PING, p99",
+              "all jobs due at once: done");
 }

@@ -37,7 +37,8 @@ extern "C" {
 #endif
 
 /* A stored job's id: 14 bytes, and two of zero.  Ids compare bytewise as priority (higher first),
- * then arrival: 255 - priority (1), writer (6), sequence (7), big-endian. */
+ * then arrival: 255 - priority (1), writer (6), sequence (7), big-endian.  The upper 12 bits of the
+ * sequence are 0: they are for the partition, of a queue that will have several. */
 #define DUE_STORE_ID_BYTES 14
 
 /* A job as a store keeps it.  Times are ns since 1970 (or those of the queue's manual clock). */
