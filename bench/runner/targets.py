@@ -148,6 +148,13 @@ def shared():
                    (on_redis,), label)
         yield rate(f"shared queue, {said}: beside beanstalkd with its log", group, LOGGED,
                    (logged,), label)
+        yield Target(f"shared queue, {said}: jobs/s", value(group, label), None, ">=", 180_000)
+    yield Target("shared queue: processor time of the server for a job's whole life, us",
+                 ("shared work 8", "libdue-shared batch 100", "more.life_server_us"), None, "<=",
+                 10)
+    for series, name, bound in (("value", "p50", 500), ("more.p99_us", "p99", 3000)):
+        yield Target(f"shared queue, lateness {name}, us", ("shared late", "libdue-shared", series),
+                     None, "<=", bound)
 
 
 def owed():

@@ -117,6 +117,9 @@ class Check(unittest.TestCase):
                      "shared queue, put by 256, four callers: beside the best other on Redis",
                      "shared queue, put by 256, four callers: beside beanstalkd",
                      "shared queue, claim and ack, 100 ahead, 8 consumers in 4 processes: beside b",
+                     "shared queue, put by 256, four callers: jobs/s", "shared queue, lateness p99",
+                     "shared queue, claim and ack, 100 ahead, 8 consumers in 4 processes: jobs/s",
+                     "shared queue: processor time of the server for a job's whole life",
                      "hand-over", "topics 1000", "mixed 90", "payload 4096"):
             self.assertTrue(any(text.startswith(word) for text in texts), word)
 
