@@ -252,6 +252,7 @@ static void work_off(due_queue *q)
     while (c.delayed + c.ready + c.leased > 0) {
         look_at_all();
         CREW_CHECK(due_census(q, DUE_ALL_TOPICS, &c, DUE_S(60)) == 0, "");
+        crew_sleep(DUE_MS(1));
     }
     CREW_CHECK(c.dead == 0, "");
     nothing_left();

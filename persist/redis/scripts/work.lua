@@ -4,10 +4,9 @@
 --       more are welcome, how long a lease is (us), who waits if that many are not due, 'a' for any
 --       topic, 't' for those named, or nobody: 'h' and any topic would do, or 'n'; and how many of
 --       the topics, the first ones, the claim is for; then of each batch kind, topic (1 is the
---       first), how many jobs,
---       in how many runs of it they were claimed until the same time, and how many are in each;
---       behind the topics' names, of each batch: ids of its jobs, the end of lease with which those
---       of each run were claimed, and
+--       first), how many jobs, in how many runs they were claimed until the same time, and how
+--       many are in each; behind the topics' names, of each batch: ids of its jobs, the end of
+--       lease with which those of each run were claimed, and
 --         a  the job is done, and its key is free
 --         K  the same, and its key is kept      until (score) of each
 --         n  it waits again        id, entry of each; score, id of each
@@ -23,8 +22,8 @@
 -- how many were rung, how many were claimed; those of a topic, as often as it takes: {topic, their
 -- ids in one text, of each the end of the lease that another let pass or '', of each its record
 -- ('': long, to be read by itself; nil: missing), of each its entry or nil}, where '' stands for
--- ends or entries if there are none; then, if any topic would do, and the claim came back short or
--- its number is one in eight: up to eight topics and heads.
+-- ends if there are none of these jobs, for entries if the queue has none; then, if any topic would
+-- do, and the claim came back short or its number is one in eight: up to eight topics and heads.
 --
 -- An end of lease is the token: it is compared first.  A job whose lease is over is due again like
 -- any other.  The first write removes something: ourselves from `w`, or a job that is done and that

@@ -29,6 +29,9 @@ if claims then
             end
         end
         if odd[2] then
+            if has_groups then
+                let_go(topic, odd)
+            end
             unstand(topic, odd)
             call('ZREM', l, unpack(odd))
         end
@@ -114,13 +117,18 @@ if claims then
         if not first or first > clock then
             first_lease[topic] = #due > 0 and math.min(first or ends, ends) or first or math.huge
         end
-        if #ids == 0 or drop_odd(topic, l, ids) then
-            return 0 -- there may be more behind what is odd: so the head is looked for
+        if #ids == 0 then
+            return 0
+        end
+        if drop_odd(topic, l, ids) then
+            first_lease[topic] = nil
+            return 0 -- there may be more behind them: so the head is looked for
         end
         local behind = has_groups and give_passes(topic, ids)
         if behind then
             ids, over, due = without(topic, ids, over, behind)
             if #ids == 0 then
+                first_lease[topic] = nil
                 return 0
             end
         end
@@ -134,7 +142,7 @@ if claims then
             at = at + 2
         end
         for i = 1, passed == '' and 0 or #ids do
-            passed[i] = over[i] and form('%.0f', over[i]) or ''
+            passed[i] = over[i] and form('%.0f', math.max(1, over[i])) or '' -- any may stand there
         end
         call('ZADD', l, unpack(args))
         if grows then

@@ -134,10 +134,10 @@ if batches > 0 then
     end
 
     for _ = 1, batches do
-        local kind, topic, n, many
-        kind, topic, n, many, pack = struct.unpack('<c1BHH', ARGV[3], pack)
-        local behind, runs = at + n + many, {}
-        for run = 1, many do
+        local kind, topic, n, n_runs
+        kind, topic, n, n_runs, pack = struct.unpack('<c1BHH', ARGV[3], pack)
+        local behind, runs = at + n + n_runs, {}
+        for run = 1, n_runs do
             runs[run], pack = struct.unpack('<H', ARGV[3], pack)
         end
         if not again then

@@ -41,6 +41,7 @@ static bool is_group(const struct due__share_part *part, const redisReply *r)
     const redisReply *ids = r->element[1];
     const redisReply *records = r->element[3];
     return records->type == REDIS_REPLY_ARRAY && due__reply_is_text(ids) &&
+           of_each(records, records->elements, false) &&
            (size_t)ids->len == records->elements * DUE_STORE_ID_BYTES &&
            of_each(r->element[2], records->elements, true) &&
            of_each(r->element[4], records->elements, false);

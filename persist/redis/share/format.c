@@ -441,8 +441,7 @@ static size_t pack_runs(const struct due__redis *s, const struct due__share_plan
         n = run_from(s, plan, g, i, &end_us);
         due__pack_small(pack, n, 2);
     }
-    pack->bytes[at] = (unsigned char)(runs & 0xff);
-    pack->bytes[at + 1] = (unsigned char)(runs >> 8);
+    due__bytes_put(pack->bytes + at, runs, 2);
     return runs;
 }
 

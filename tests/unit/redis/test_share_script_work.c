@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 TestSuite(share_script_work, .init = serve, .fini = stop, .timeout = 60);
+TestSuite(share_script_rank_work, .init = serve_by_rank, .fini = stop, .timeout = 60);
 
 #define MANY 90
 
@@ -124,7 +125,8 @@ Test(share_script_work, says_of_each_job_what_there_is_of_it)
     }
 }
 
-/* Names of another length than a job's, wherever they stand: they go, and hold up nobody. */
+/* Names of another length than a job's, wherever they stand: they go, and hold up nobody.  Nor does
+ * an end of a lease that no claim has written: it was long ago. */
 static void odd_names(void)
 {
     static const char *const odd[] = {
@@ -132,10 +134,15 @@ static void odd_names(void)
         "zzz"
     };
     size_t n = sizeof odd / sizeof *odd;
+    static const char *const ends[] = { "-5", "-inf", "0", "0.5" };
     int had = 0;
 
     for (int i = 0; i < MANY; i++)
         put(&one, i, T0 + i % 3);
+    for (int i = 0; i < 4; i++) {
+        freeReplyObject(share_ask(&one, "ZREM due:{q}:t:a %s", id(i)));
+        freeReplyObject(share_ask(&one, "ZADD due:{q}:l:a %s %s", ends[i], id(i)));
+    }
     for (size_t i = 0; i < n; i++) {
         freeReplyObject(share_ask(&one, "ZADD due:{q}:t:a %lld %s", T0 + (long long)i % 3, odd[i]));
         freeReplyObject(share_ask(&one, "ZADD due:{q}:l:a %lld %s%s", T0 - 1, odd[i], "odd"));
@@ -144,8 +151,10 @@ static void odd_names(void)
     for (int calls = 0; had < MANY; calls++) {
         struct share_answer *a = claim(&one, calls % 4 == 0 ? 1 : 20);
         cr_assert(a->count > 0 || a->more == 1, "nobody would come again, with %d had", had);
-        for (int i = 0; i < a->count; i++)
+        for (int i = 0; i < a->count; i++) {
             cr_expect_eq(strncmp(a->job[i].id, "id0000000000", 12), 0, "%s", a->job[i].id);
+            cr_expect_eq(a->job[i].over, atoi(a->job[i].id + 2) < 4, "%s", a->job[i].id);
+        }
         had += a->count;
         cr_assert_lt(calls, 60);
     }
@@ -162,7 +171,7 @@ Test(share_script_work, hands_out_what_is_a_job_whatever_stands_beside_it)
     odd_names();
 }
 
-Test(share_script_work, hands_out_by_priority_what_is_a_job, .init = serve_by_rank)
+Test(share_script_rank_work, hands_out_what_is_a_job_whatever_stands_beside_it)
 {
     odd_names();
     check_ranks("in the end");

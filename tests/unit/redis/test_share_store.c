@@ -384,6 +384,8 @@ REDIS_PROXY_TEST(share_refused, believes_no_answer_that_makes_no_sense)
         CLAIMED("1", "*5\r\n:1\r\n" ID NONE "*2\r\n$1\r\nr\r\n$1\r\nr\r\n" NONE),
         CLAIMED("1", "*5\r\n:1\r\n" ID NONE A_TEXT "*1\r\n:5\r\n"),
         CLAIMED("1", "*5\r\n:1\r\n" ID NONE A_TEXT "*0\r\n"),
+        CLAIMED("1", "*5\r\n:1\r\n" ID NONE "*1\r\n:5\r\n" NONE),
+        CLAIMED("1", "*5\r\n:1\r\n" ID NONE "*1\r\n*0\r\n" NONE),
         CLAIMED("1", "*5\r\n:1\r\n" ID NONE A_TEXT ":5\r\n"),
         CLAIMED("2", "*5\r\n:1\r\n" ID NONE A_TEXT NONE),
         CLAIMED("0", "*5\r\n:1\r\n" ID NONE A_TEXT NONE),
