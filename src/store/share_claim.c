@@ -332,15 +332,16 @@ bool due__sharing_turn(struct due_queue *q, int64_t until_ns)
 
 /* ---- When ---- */
 
-/* The alarm, monotonic. */
+/* The alarm, monotonic: not later, if this thread is stopped between two looks at clocks. */
 static int64_t alarm_at(const struct due_queue *q)
 {
     const struct due__sharing *sh = q->commits->share;
+    int64_t now = due__monotonic_now();
 
     if (!sh->counted || sh->called || sh->alarm_ns <= 0 || q->clock.manual != NULL)
         return DUE_FOREVER;
     int64_t left = sh->alarm_ns - due__sharing_mid(q);
-    return due__time_add(due__monotonic_now(), left > 0 ? left : 0);
+    return due__time_add(now, left > 0 ? left : 0);
 }
 
 int64_t due__sharing_next(struct due_queue *q)
