@@ -39,6 +39,8 @@ static const struct explore_scenario *const rooms[] = {
     explore_scenarios_shared_room,   /* and that is full */
     explore_scenarios_shared_lend,   /* and of which a job's bytes are wanted back */
     explore_scenarios_shared_revoke, /* or which another one cancels while it is here */
+    explore_scenarios_shared_again,  /* something comes a second time */
+    explore_scenarios_shared_two,    /* and there are two such queues */
     explore_scenarios_limiters,      /* groups and limits */
     explore_scenarios_events,        /* a hook that is told of each step */
     explore_scenarios_stopping,      /* a pool of workers that is stopped */

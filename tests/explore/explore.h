@@ -112,6 +112,8 @@ extern const struct explore_scenario explore_scenarios_shared[];
 extern const struct explore_scenario explore_scenarios_shared_room[];
 extern const struct explore_scenario explore_scenarios_shared_lend[];
 extern const struct explore_scenario explore_scenarios_shared_revoke[];
+extern const struct explore_scenario explore_scenarios_shared_again[];
+extern const struct explore_scenario explore_scenarios_shared_two[];
 extern const struct explore_scenario explore_scenarios_limiters[];
 extern const struct explore_scenario explore_scenarios_events[];
 extern const struct explore_scenario explore_scenarios_stopping[];

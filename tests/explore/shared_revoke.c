@@ -6,6 +6,7 @@
 #include "acts.h"
 #include "lab/take.h"
 #include "queue/queue.h"
+#include "shared_books.h"
 #include "shared_shelf.h"
 #include "store/share.h"
 
@@ -15,16 +16,17 @@
 struct booth {
     due_queue *q;
     struct shared_shelf shelf;
-    bool busy; /* who cancelled it was told that somebody has it */
-    bool done; /* or that it is gone */
-    bool told; /* nothing is in doubt */
+    bool busy;  /* who cancelled it was told that somebody has it */
+    bool done;  /* or that it is gone */
+    bool told;  /* nothing is in doubt */
+    bool waits; /* somebody is to take it for good, and every answer of the store comes */
 };
 
 static struct booth *booth;
 
 static bool late(int rc)
 {
-    return rc == DUE_ETIMEDOUT || rc == DUE_EINDOUBT || rc == DUE_EAGAIN;
+    return rc == DUE_ETIMEDOUT || rc == DUE_EINDOUBT || rc == DUE_EAGAIN || rc == DUE_ESTORE;
 }
 
 /* ---- Threads ---- */
@@ -79,6 +81,8 @@ static void dequeue(void *arg)
     (void)arg;
     int rc = due_dequeue(booth->q, &job, DUE_MS(3));
     explore_note("dequeue: %s", due_error_name(rc));
+    explore_check(rc == 0 || late(rc), "dequeue answers %s", due_error_name(rc));
+    booth->waits = false;
     if (rc == 0)
         due_job_done(&job);
     else
@@ -89,10 +93,9 @@ static void dequeue(void *arg)
 
 static void revoke_idle(void)
 {
-    const struct due_queue *q = booth->q;
-
-    explore_check(q->commits->key.word == 0 && q->commits->calls.word == 0 && q->lock.word == 0,
-                  "everybody rests, and a lock is held");
+    shared_rest(booth->q, &booth->shelf, false);
+    explore_check(!booth->waits || !booth->busy || booth->shelf.job[0].state != SHARED_DONE,
+                  "it has gone to nobody, and somebody waits for it");
 }
 
 static void revoke_check(void)
@@ -106,9 +109,7 @@ static void revoke_check(void)
                   "its holder has ended it, and it is there");
     explore_check(due_stats_read(booth->q, &s) == 0, "stats");
     explore_check(s.leased == 0 || !booth->told, "%llu are leased", (unsigned long long)s.leased);
-    explore_check(s.enqueued == s.waiting + s.leased + s.dead + s.dequeued + s.acked + s.cancelled +
-                                    s.discarded + s.kept,
-                  "the stats do not add up");
+    shared_sums(booth->q);
 }
 
 /* ---- Scenarios ---- */
@@ -116,7 +117,7 @@ static void revoke_check(void)
 static void open_booth(void)
 {
     booth = explore_new(sizeof *booth);
-    shared_make(&booth->shelf);
+    shared_make(&booth->shelf, NULL);
     due_options o = {
         DUE_OPTIONS_INIT,    .allocator = &explore_allocator, .store = &booth->shelf.head,
         .share = DUE_SHARED, .store_timeout_ns = PATIENCE,    .reserve = 1
@@ -149,6 +150,7 @@ static void doubt_setup(void)
 static void taken_setup(void)
 {
     open_booth();
+    booth->waits = true;
     explore_thread("consumer", dequeue, NULL);
 }
 
@@ -156,6 +158,7 @@ static void taken_setup(void)
 static void left_setup(void)
 {
     taken_setup();
+    booth->waits = false;
     booth->shelf.unsure = 1;
 }
 

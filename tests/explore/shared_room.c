@@ -6,6 +6,7 @@
 #include "acts.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
+#include "shared_books.h"
 #include "shared_shelf.h"
 #include "store/share.h"
 
@@ -74,8 +75,7 @@ static void room_idle(void)
 {
     const struct due_queue *q = yard->q;
 
-    explore_check(q->commits->key.word == 0 && q->commits->calls.word == 0 && q->lock.word == 0,
-                  "everybody rests, and a lock is held");
+    shared_rest(q, &yard->shelf, false);
     explore_check(!(q->state & DUE__REFUSING) || q->capacity_line.first == NULL,
                   "nobody may put, and somebody waits for room");
     explore_check(yard->closing || q->capacity_line.first == NULL || shared_room(&yard->shelf) == 0,
@@ -86,9 +86,11 @@ static void room_check(void)
 {
     unsigned live = 0;
 
+    shared_sums(yard->q);
+
     for (unsigned i = 0; i < SHARED_JOBS; i++)
         live += yard->shelf.job[i].state == SHARED_WAITS;
-    explore_check(live <= yard->shelf.capacity, "%u jobs", live);
+    explore_check(live <= yard->shelf.all->capacity, "%u jobs", live);
 }
 
 /* ---- Scenarios ---- */
@@ -96,8 +98,8 @@ static void room_check(void)
 static void open_yard(unsigned capacity)
 {
     yard = explore_new(sizeof *yard);
-    shared_make(&yard->shelf);
-    yard->shelf.capacity = capacity;
+    shared_make(&yard->shelf, NULL);
+    yard->shelf.all->capacity = capacity;
     due_options o = {
         DUE_OPTIONS_INIT,    .allocator = &explore_allocator, .store = &yard->shelf.head,
         .share = DUE_SHARED, .store_timeout_ns = PATIENCE,    .reserve = 1

@@ -48,19 +48,43 @@ bool shared_due(const struct shared_shelf *it)
 
 /* ---- Who waits ---- */
 
-/* Whoever waits is rung if its alarm comes too late, or told the new one. */
+/* A queue that waits is rung if its alarm comes too late, or told the new one.  False: it does not
+ * wait. */
+static bool cover_by(struct shared_shelf *it, int64_t first)
+{
+    bool late = it->alarm_ns == 0 || it->alarm_ns > first;
+
+    if (!it->waits)
+        return false;
+    if (!late && first > explore_now())
+        return true;
+    it->waits = first > explore_now();
+    it->rung |= !it->waits;
+    it->counted = !it->waits;
+    if (it->waits)
+        it->told = (struct due_heard){ .stamp = it->all->stamp, .alarm_ns = it->alarm_ns = first };
+    due__bell_ring(&it->bell);
+    return true;
+}
+
+/* One sees to it, unless one was rung and has not come yet. */
 static void cover(struct shared_shelf *it)
 {
     int64_t first = head(it);
-    bool late = it->alarm_ns == 0 || it->alarm_ns > first;
+    bool done = first == DUE_FOREVER;
 
-    if (!it->waits || first == DUE_FOREVER || (!late && first > explore_now()))
-        return;
-    it->waits = first > explore_now();
-    it->rung |= !it->waits;
-    if (it->waits)
-        it->told = (struct due_heard){ .stamp = it->stamp, .alarm_ns = it->alarm_ns = first };
-    due__bell_ring(&it->bell);
+    for (unsigned i = 0; i < SHARED_QUEUES; i++)
+        done |= it->all->queue[i] != NULL && it->all->queue[i]->counted;
+    for (unsigned i = 0; !done && i < SHARED_QUEUES; i++)
+        done = it->all->queue[i] != NULL && cover_by(it->all->queue[i], first);
+}
+
+bool shared_owes(const struct shared_shelf *it)
+{
+    bool over = it->waits && it->alarm_ns != 0 && it->alarm_ns < explore_now() &&
+                explore_next_wake() > explore_now(); /* who wakes by then has */
+
+    return it->counted || over;
 }
 
 unsigned shared_room(const struct shared_shelf *it)
@@ -69,9 +93,9 @@ unsigned shared_room(const struct shared_shelf *it)
 
     for (unsigned i = 0; i < SHARED_JOBS; i++)
         n += it->job[i].state == SHARED_WAITS || it->job[i].state == SHARED_HELD;
-    if (it->capacity == 0)
+    if (it->all->capacity == 0)
         return SHARED_JOBS;
-    return n < it->capacity ? it->capacity - n : 0;
+    return n < it->all->capacity ? it->all->capacity - n : 0;
 }
 
 /* Whoever waits for room is rung if there is any. */
@@ -124,7 +148,7 @@ void shared_put(struct shared_shelf *it, unsigned n, int64_t due_ns)
     memset(&job->id, (int)n + 1, sizeof job->id);
     job->state = SHARED_WAITS;
     job->due_ns = due_ns;
-    it->stamp++;
+    it->all->stamp++;
     cover(it);
 }
 
@@ -137,16 +161,25 @@ static bool is_foreign(const struct shared_shelf *it, unsigned n)
     return due_id_equal(it->job[n].id, id);
 }
 
+bool shared_has_put(const struct shared_shelf *it)
+{
+    bool has = false;
+
+    for (unsigned i = 0; i < SHARED_JOBS; i++)
+        has |= it->job[i].state != SHARED_NONE && !is_foreign(it, i);
+    return has;
+}
+
 void shared_amend(struct shared_shelf *it, unsigned n)
 {
-    due__store_seq(&it->turns, 1); /* no edge: others may come between */
+    due__store_seq(&it->all->turns, 1); /* no edge: others may come between */
     if (it->job[n].state == SHARED_WAITS)
         it->job[n].content++;
 }
 
 bool shared_end_elsewhere(struct shared_shelf *it, unsigned n)
 {
-    due__store_seq(&it->turns, 1); /* no edge: others may come between */
+    due__store_seq(&it->all->turns, 1); /* no edge: others may come between */
     bool there = is_foreign(it, n) && it->job[n].state == SHARED_WAITS;
 
     if (there)
@@ -157,7 +190,7 @@ bool shared_end_elsewhere(struct shared_shelf *it, unsigned n)
 
 int shared_revoke(struct shared_shelf *it, unsigned n)
 {
-    due__store_seq(&it->turns, 1); /* no edge: others may come between */
+    due__store_seq(&it->all->turns, 1); /* no edge: others may come between */
     struct shared_job *job = &it->job[n];
 
     if (job->state == SHARED_HELD) {
@@ -179,6 +212,12 @@ bool shared_put_if_room(struct shared_shelf *it, unsigned n)
     return true;
 }
 
+void shared_over(struct shared_shelf *it, unsigned n)
+{
+    it->job[n].until_ns = explore_now();
+    cover(it);
+}
+
 void shared_claim_elsewhere(struct shared_shelf *it, int64_t lease_ns)
 {
     for (unsigned i = 0; i < SHARED_JOBS; i++) {
@@ -189,19 +228,19 @@ void shared_claim_elsewhere(struct shared_shelf *it, int64_t lease_ns)
         job->state = job->revoked ? SHARED_DONE : SHARED_HELD;
         if (job->revoked)
             continue;
-        job->held = ++it->leases;
+        job->held = ++it->all->leases;
         job->until_ns = explore_now() + lease_ns;
-        job->elsewhere = true;
+        job->by = NULL;
     }
 }
 
 /* ---- Exchanges ---- */
 
-static int change_held(struct shared_job *job, const due_change *ch)
+static int change_held(const struct shared_shelf *it, struct shared_job *job, const due_change *ch)
 {
     if (job == NULL || job->state != SHARED_HELD || job->held != ch->held)
         return DUE_ESTALE;
-    explore_check(!job->elsewhere, "a lease of another process is known here");
+    explore_check(job->by == it, "a lease of another process is known here");
     bool stays = ch->kind == DUE_CHANGE_BEGIN || ch->kind == DUE_CHANGE_EXTEND;
 
     if (job->revoked && !stays) {
@@ -263,7 +302,7 @@ static int change(struct shared_shelf *it, const due_change *ch)
     struct shared_job *job = shared_get(it, ch->record.id);
 
     if (ch->held != 0)
-        return change_held(job, ch);
+        return change_held(it, job, ch);
     if (ch->kind == DUE_CHANGE_PUT)
         return put(it, job, &ch->record);
     explore_check(ch->kind == DUE_CHANGE_DROP, "a change of kind %d of a job that nobody holds",
@@ -298,9 +337,9 @@ static void claim_all(struct shared_shelf *it, struct shared_answer *a, const st
         }
         a->lapsed_ns[i] = job->state == SHARED_HELD ? job->until_ns : 0;
         job->state = SHARED_HELD;
-        job->held = a->held[i] = ++it->leases;
+        job->held = a->held[i] = ++it->all->leases;
         job->until_ns = explore_now() + c->lease_ns;
-        job->elsewhere = false;
+        job->by = it;
         left--;
     }
 }
@@ -343,6 +382,24 @@ static int show(struct shared_shelf *it, const struct shared_answer *a,
     return rc;
 }
 
+/* N2 of share.c: what is sent once more is what it was. */
+static void check_same(const struct shared_answer *a, const due_change *changes, size_t n,
+                       const struct due_claim *c)
+{
+    bool same = a->n == n && a->claims == (c != NULL);
+
+    for (size_t i = 0; same && i < n; i++) {
+        const due_change *ch = &a->changes[i];
+
+        same = ch->kind == changes[i].kind && ch->held == changes[i].held &&
+               ch->was_ns == changes[i].was_ns && ch->lease_ns == changes[i].lease_ns &&
+               due_id_equal(ch->record.id, changes[i].record.id);
+    }
+    if (same && c != NULL)
+        same = a->claimed == c->need + c->extra && a->lease_ns == c->lease_ns;
+    explore_check(same, "another exchange by the number of one that is in doubt");
+}
+
 static size_t lane_of(const due_change *changes, size_t n, const struct due_claim *claim)
 {
     bool work = claim != NULL;
@@ -372,14 +429,20 @@ static int shared_exchange(due_store *s, const due_change *changes, size_t n, ui
         return DUE_EAGAIN;
     }
     if (lane == 1)
-        it->waits = false;
+        it->waits = it->counted = false;
     if (number != a->number) {
-        *a = (struct shared_answer){ .number = number, .stamp = ++it->stamp };
+        *a = (struct shared_answer){ .number = number, .stamp = ++it->all->stamp, .n = n };
+        for (size_t i = 0; i < n; i++)
+            a->changes[i] = changes[i];
+        a->claims = claim != NULL;
+        a->claimed = claim != NULL ? claim->need + claim->extra : 0;
+        a->lease_ns = claim != NULL ? claim->lease_ns : 0;
         for (size_t i = 0; i < n; i++)
             a->results[i] = change(it, &changes[i]);
         if (claim != NULL)
             claim_all(it, a, claim);
     } else {
+        check_same(a, changes, n, claim);
         it->resent++;
     }
     cover(it);
@@ -427,7 +490,7 @@ static int shared_beat(due_store *s, struct due_beat *beat, int64_t until_ns)
 
     (void)until_ns;
     beat->now_ns = explore_now();
-    beat->capacity = it->capacity;
+    beat->capacity = it->all->capacity;
     beat->room = beat->waits_room ? shared_room(it) : 0;
     it->waits_room = beat->waits_room && beat->room == 0;
     return 0;
@@ -457,7 +520,7 @@ static int shared_find(due_store *s, due_id id, due_store_visit *visit, void *ct
     unsigned content = job->content;
     due_record r = record_of(job, &content);
     int rc = visit(ctx, &r);
-    (void)due__load_seq(&shelf_of(s)->turns); /* no edge: others may come between */
+    (void)due__load_seq(&shelf_of(s)->all->turns); /* no edge: others may come between */
     return rc;
 }
 
@@ -500,8 +563,17 @@ static const struct due_store_verbs verbs = {
     .shared = &shared,
 };
 
-void shared_make(struct shared_shelf *it)
+void shared_make(struct shared_shelf *it, const struct shared_shelf *beside)
 {
+    unsigned n = 0;
+
     it->head.verbs = &verbs;
+    it->all = beside != NULL ? beside->all : explore_new(sizeof *it->all);
+    it->job = it->all->job;
+    if (beside == NULL)
+        it->all->leases = 100; /* not what they would be called here */
+    while (it->all->queue[n] != NULL)
+        n++;
+    it->all->queue[n] = it;
     explore_check(due__bell_init(&it->bell) == 0, "a bell");
 }
