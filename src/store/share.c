@@ -209,7 +209,8 @@ static int exchange(struct due_queue *q, const due_change *changes, size_t n,
     size_t lane = lane_of(changes, n, claim);
     struct due_exchange answer = { .alarm_ns = -1 };
 
-    if (sh->sent_ns == 0) {
+    if (!sh->begun) {
+        sh->begun = true;
         sh->sent_ns = due__sharing_clock(q);
         sh->placed = 0;
     }
@@ -219,7 +220,7 @@ static int exchange(struct due_queue *q, const due_change *changes, size_t n,
     sh->doubt = rc == DUE_EINDOUBT || (rc == DUE_EAGAIN && sh->doubt);
     if (sh->doubt)
         return rc;
-    sh->sent_ns = 0; /* it has ended, or was not sent at all */
+    sh->begun = false; /* it has ended, or was not sent at all */
     if (rc != 0)
         return rc;
     sh->number[lane]++;
@@ -264,7 +265,7 @@ int due__sharing_send(struct due_queue *q, struct due__batch *b, int64_t until_n
     struct due__sharing *sh = q->commits->share;
     bool work = lane_of(b->changes, b->send, NULL) == 1;
 
-    if (sh->sent_ns == 0) {
+    if (!sh->begun) {
         bool waited = sh->waits;
 
         sh->waits = sh->waits && !work;

@@ -74,9 +74,10 @@ struct due__sharing {
     uint64_t number[2]; /* K  of the last exchange of each lane: puts, and work */
 
     /* Time. */
-    bool doubt;       /* K  it may have been sent, and is not answered */
-    int64_t sent_ns;  /* K  before the exchange was first sent, on due__sharing_clock(); 0: not */
-    int64_t began_ns; /* K  the same of the one that has ended last */
+    bool doubt;                   /* K  it may have been sent, and is not answered */
+    bool begun;                   /* K  the exchange was given to the store, and has not ended */
+    int64_t sent_ns;              /* K  before that was first done, on due__sharing_clock() */
+    int64_t began_ns;             /* K  the same of the one that has ended last */
     _Alignas(8) int64_t ahead_ns; /* A  relaxed: the store's clock is at most so much before ours */
     int64_t behind_ns;            /* K  and at least so much */
     int64_t measured_ns;          /* K  when that was measured; 0: not yet */

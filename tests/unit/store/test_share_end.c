@@ -259,3 +259,43 @@ MALL_TEST(share_end, who_takes_a_job_that_another_has_by_now_gets_the_next_one)
         cr_expect_eq(due_clock_free(stores), 0);
     }
 }
+
+static int ack_main(void *arg)
+{
+    return due_ack(arg);
+}
+
+/* What an exchange in doubt asks stays as it is, also where the clock shows 0: who comes to wait
+ * meanwhile is for the next one. */
+MALL_TEST(share_end, an_answer_in_doubt_brings_no_job_that_it_had_not_asked_for)
+{
+    for (int landed = 0; landed < 2; landed++)
+        for (int64_t now = 0; now < 2; now++) {
+            struct mall m = mall_make(2);
+            struct crew_thread thread;
+            struct crew_call c;
+            due_job job;
+
+            mall_turn_to(&m, now);
+            lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+            cr_assert_eq(mall_reserve(&m, 1, &job, 100), 0);
+            uint64_t works = memory_store_calls(m.store[1], MEMORY_WORK);
+            memory_store_fault(
+                m.store[1],
+                (struct memory_fault){ .verb = MEMORY_WORK,
+                                       .times = MEMORY_ALWAYS,
+                                       .kind = landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT });
+            crew_go(&thread, ack_main, &job);
+            memory_store_until(m.store[1], MEMORY_WORK, works + 1);
+            crew_call_reserve(&c, m.lab[1].q, NULL, 0, 100, DUE_FOREVER);
+            crew_call_asleep(&c);
+            works = memory_store_calls(m.store[1], MEMORY_WORK);
+            memory_store_until(m.store[1], MEMORY_WORK, works + 2);
+            memory_store_forgive(m.store[1]);
+            cr_expect_eq(crew_join(&thread), 0);
+            lab_enqueue(&m.lab[0], "cake", .delay_ns = 0);
+            cr_assert_eq(crew_call_answer(&c), 0);
+            cr_expect_str_eq(lab_text(&m.lab[1], &c.job), "cake");
+            mall_close(&m);
+        }
+}
