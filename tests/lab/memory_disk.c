@@ -68,6 +68,9 @@ void memory_crash(struct memory_store *s)
             p->store = NULL;
     if (s->disk->owner == s)
         s->disk->owner = NULL;
+    memory_real_interrupt(s);
+    memory_real_wake(s);
+    memory_real_gone(s);
     memory_wake_all(s->disk);
 }
 
@@ -317,6 +320,7 @@ struct memory_disk *memory_disk_new(const struct memory_disk_options *options)
         disk->options.batch_bytes = (size_t)16 << 20;
     disk->writer = disk->options.writer;
     disk->behind = memory_behind_new();
+    disk->real = memory_real_new(disk->options.real);
     pthread_mutex_init(&disk->lock, NULL);
     pthread_cond_init(&disk->test, NULL);
     return disk;
@@ -331,6 +335,7 @@ void memory_disk_free(struct memory_disk *disk)
     for (size_t i = 0; i < disk->n_undo; i++)
         undo_free(&disk->undo[i]);
     memory_behind_free(disk->behind);
+    memory_real_free(disk->real);
     memory_share_free(disk);
     free(disk->undo);
     free(disk->log);
@@ -375,22 +380,49 @@ size_t memory_disk_jobs(struct memory_disk *disk)
 {
     pthread_mutex_lock(&disk->lock);
     size_t n = disk->jobs.count + disk->share.leased.count;
+    if (disk->real != NULL)
+        n = memory_real_jobs(disk->real);
     pthread_mutex_unlock(&disk->lock);
     return n;
 }
 
+struct disk_finding {
+    due_id id;
+    due_record *record;
+};
+
+/* 1: it is that one. */
+static int disk_found(void *ctx, const due_record *shown)
+{
+    const struct disk_finding *f = ctx;
+
+    if (!due_id_equal(shown->id, f->id))
+        return 0;
+    if (f->record != NULL) {
+        *f->record = *shown;
+        f->record->data = f->record->headers = f->record->key = f->record->group = NULL;
+        f->record->retry = NULL;
+        f->record->reason = NULL;
+    }
+    return 1;
+}
+
 bool memory_disk_find(struct memory_disk *disk, due_id id, due_record *record)
 {
+    struct disk_finding f = { .id = id, .record = record };
+    bool found = false;
+
     pthread_mutex_lock(&disk->lock);
     const struct memory_job *job = memory_disk_job(disk, id);
-    if (job != NULL && record != NULL) {
-        *record = memory_job_record(&disk->jobs, job);
-        record->data = record->headers = record->key = record->group = NULL;
-        record->retry = NULL;
-        record->reason = NULL;
+    if (disk->real != NULL) {
+        found = memory_real_each(disk->real, disk_found, &f) == 1;
+    } else if (job != NULL) {
+        due_record shown = memory_job_record(&disk->jobs, job);
+
+        found = disk_found(&f, &shown) == 1;
     }
     pthread_mutex_unlock(&disk->lock);
-    return job != NULL;
+    return found;
 }
 
 bool memory_disk_key(struct memory_disk *disk, const void *key, size_t len, due_id *id,
@@ -419,6 +451,8 @@ int memory_disk_each(struct memory_disk *disk, due_store_visit *visit, void *ctx
     int rc = 0;
 
     pthread_mutex_lock(&disk->lock);
+    if (disk->real != NULL)
+        rc = memory_real_each(disk->real, visit, ctx);
     for (struct memory_job *job = memory_jobs_first(&disk->jobs); job != NULL && rc == 0;
          job = memory_jobs_behind(&disk->jobs, &job->place)) {
         due_record record = memory_job_record(&disk->jobs, job);

@@ -12,6 +12,7 @@
 #include "lab/memory_behind.h"
 #include "lab/memory_jobs.h"
 #include "lab/memory_keys.h"
+#include "lab/memory_real.h"
 #include "lab/memory_share.h"
 #include "lab/memory_store.h"
 
@@ -51,6 +52,7 @@ struct memory_disk {
     size_t n_log;                       /* D */
     size_t log_room;                    /* D */
     struct memory_behind *behind;       /* D: NULL: none */
+    struct memory_real *real;           /* I: NULL: what is shared lies here */
     struct memory_share share;          /* D */
     char wrong[256];                    /* D */
 };
@@ -134,6 +136,9 @@ struct memory_store {
     bool keys_begun;                 /* D */
     uint64_t keys_at;                /* D: number of the last key shown */
     struct due_store_stats counters; /* D */
+    due_store *real;                 /* D: NULL: none, or not yet */
+    unsigned real_calls;             /* D: that are in it now */
+    uint64_t real_landed[2];         /* D: by lane: the last number that has taken effect */
 };
 
 static inline struct memory_store *memory_store_of(due_store *store)
@@ -194,6 +199,7 @@ void memory_store_info(struct memory_store *s, struct due_store_info *info);
 /* ---- Shared ---- */
 
 extern const struct due_shared_verbs memory_shared_verbs;
+extern const struct due_shared_verbs memory_real_verbs;
 
 bool memory_share_lost(const struct memory_store *s); /* it had joined, and the disk forgot it */
 enum memory_lane_of memory_exchange_lane(const due_change *changes, size_t n,

@@ -360,7 +360,9 @@ static int do_find(due_store *store, due_id id, due_store_visit *visit, void *ct
     struct memory_call call = begin(s, MEMORY_FIND, until_ns);
     int rc = before_as_ready(s, &call);
 
-    if (rc == 0) {
+    if (rc == 0 && s->real != NULL) {
+        rc = memory_real_find(s, id, visit, ctx, until_ns);
+    } else if (rc == 0) {
         const struct memory_job *job = memory_disk_job(s->disk, id);
 
         rc = job == NULL ? DUE_ENOENT : show(s, job, visit, ctx);
@@ -445,6 +447,7 @@ static void do_interrupt(due_store *store)
     for (int lane = 0; lane < MEMORY_LANE_LISTEN; lane++)
         s->lanes[lane].interrupted = true;
     pthread_cond_broadcast(&s->wake);
+    memory_real_interrupt(s);
     unlock(s);
 }
 
@@ -469,6 +472,7 @@ static void do_free(due_store *store)
                 memory_wrong(s->disk, "freed during a call");
         if (s->disk->owner == s || s->joined)
             memory_crash(s);
+        memory_real_gone(s);
         while (*at != s)
             at = &(*at)->next;
         *at = s->next;
@@ -480,19 +484,22 @@ static void do_free(due_store *store)
 }
 
 /* Verbs of a store that was built when they ended so, and said that of the size of a change. */
-#define VERBS(bytes, change_bytes)                                                                 \
+#define VERBS(bytes, change_bytes, of_sharers)                                                     \
     {                                                                                              \
         .size = (bytes), .open = do_open, .ready = do_ready, .commit = do_commit,                  \
         .prepare = do_prepare, .send = do_send, .load = do_load, .find = do_find, .keys = do_keys, \
         .renew = do_renew, .close = do_close, .interrupt = do_interrupt, .stats = do_stats,        \
-        .free = do_free, .shared = &memory_shared_verbs, .change_size = (change_bytes),            \
+        .free = do_free, .shared = &(of_sharers), .change_size = (change_bytes),                   \
         .topics = do_topics,                                                                       \
     }
 
-static const struct due_store_verbs verbs = VERBS(sizeof verbs, sizeof(due_change));
+static const struct due_store_verbs verbs =
+    VERBS(sizeof verbs, sizeof(due_change), memory_shared_verbs);
+static const struct due_store_verbs real_verbs =
+    VERBS(sizeof verbs, sizeof(due_change), memory_real_verbs);
 /* Nobody is to look behind their end. */
 static const struct due_store_verbs old_verbs =
-    VERBS(offsetof(struct due_store_verbs, change_size), 1);
+    VERBS(offsetof(struct due_store_verbs, change_size), 1, memory_shared_verbs);
 
 static due_store *store_new(struct memory_disk *disk, const struct due_store_verbs *its)
 {
@@ -515,7 +522,7 @@ static due_store *store_new(struct memory_disk *disk, const struct due_store_ver
 
 due_store *memory_store_new(struct memory_disk *disk)
 {
-    return store_new(disk, &verbs);
+    return store_new(disk, disk->real != NULL ? &real_verbs : &verbs);
 }
 
 due_store *memory_store_old(struct memory_disk *disk)

@@ -115,6 +115,7 @@ struct memory_disk_options {
     bool put_again;                 /* its owners are to write everything again */
     int64_t (*now)(void *clock);    /* shared: the disk's clock; NULL: that of who calls */
     void *clock;                    /* */
+    bool real;                      /* who shares it may do so in a real store: memory_real.h */
 };
 
 /* One change that landed. */
