@@ -132,7 +132,7 @@ static int dequeue(struct due_queue *q, struct due__request *r, struct due__slot
 
             if (got == 0 && rc == DUE__LANDED)
                 continue;
-            if (got == 0 && rc == DUE_EAGAIN && q->shared)
+            if (got == 0 && rc == DUE_EAGAIN && q->shared && r->quit == NULL) /* he waits next */
                 due__sharing_polled(q, r);
             if (got == 0) /* a worker just goes on */
                 return r->quit == NULL ? due__commit_why(q, rc) : rc;
