@@ -1,7 +1,8 @@
 /* event_loop.c - for event loops and programs without threads: a descriptor, and one's own turn.
  *
  * The descriptor is a timerfd on the queue's clock, set to the time of the next job, and into the
- * past when one is ready.  A take that finds nothing sets it to the next deadline again.
+ * past when one is ready.  A take that finds nothing sets it to the next deadline again.  Of a
+ * shared queue it is that take that asks for what is due: while none has asked, it is readable.
  *
  * Edges      P1  the holder of the timeline lock writes the time wanted, then whoever is second in
  *                the descriptor's own lock reads it and sets the timer: the last setting is always
@@ -32,6 +33,8 @@ static int64_t wanted(struct due_queue *q)
             return DUE_FOREVER;
     }
     if ((due__load_seq(&q->state) & DUE__CLOSING) || due__topics_ready(q)) /* E3 of tenure.c */
+        return 0;
+    if (q->shared && !q->journal->asked(q)) /* else nobody would say when there is something */
         return 0;
     if (q->clock.manual != NULL)
         return bound <= due__clock_now(&q->clock) ? 0 : DUE_FOREVER;

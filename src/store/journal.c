@@ -178,6 +178,7 @@ const struct due__journal due__stored_journal = {
     .state = stored_state,
     .loading = stored_loading,
     .left = stored_left,
+    .asked = due__sharing_is_asked,
     .landed = stored_landed,
     .news = stored_news,
     .held = due__commit_held,

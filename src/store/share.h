@@ -224,6 +224,8 @@ void due__sharing_sleep(struct due_queue *q, int64_t until_ns);
 /* A call takes jobs; or it found none, and does not wait. */
 void due__sharing_asked(struct due_queue *q, const struct due__request *r);
 void due__sharing_polled(struct due_queue *q, const struct due__request *r);
+/* One has, and nothing has come since. */
+bool due__sharing_is_asked(const struct due_queue *q);
 /* With the key: what lies untaken for long goes back. */
 void due__sharing_tidy(struct due_queue *q);
 /* Without it, when the queue is closing: whatever lies untaken does. */

@@ -411,8 +411,25 @@ void due__sharing_polled(struct due_queue *q, const struct due__request *r)
     sh->polled = w;
     sh->polls = true;
     due__lock_release(&c->calls);
-    if (!known)
-        due__proxy_call(q);
+    if (known)
+        return;
+    due__proxy_call(q);
+    if (due__load_relaxed(&q->fd) < 0) /* P1: who makes one looks at it in a tenure of its own */
+        return;
+    struct due__tenure t; /* whose end makes it quiet */
+    due__enter(q, &t);
+    due__fd_again(q);
+    due__tenure_end(q, &t);
+}
+
+bool due__sharing_is_asked(const struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    due__lock_acquire(&c->calls);
+    bool asked = c->share->polls;
+    due__lock_release(&c->calls);
+    return asked;
 }
 
 /* ---- What lies untaken ---- */

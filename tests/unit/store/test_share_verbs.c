@@ -189,6 +189,24 @@ MALL_TEST(share_verbs, a_ring_makes_the_descriptor_readable)
     mall_close(&m);
 }
 
+/* Nobody has taken anything before. */
+MALL_TEST(share_verbs, the_descriptor_is_readable_before_anything_was_taken)
+{
+    struct mall m = mall_make(2);
+
+    for (int before = 0; before < 2; before++) {
+        if (before)
+            lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+        int fd = due_fd(m.lab[(size_t)before].q);
+
+        cr_assert_geq(fd, 0);
+        if (!before)
+            lab_enqueue(&m.lab[1], "tea", .delay_ns = 0);
+        cr_expect(readable(fd, 2000), "%d", before);
+    }
+    mall_close(&m);
+}
+
 /* What lies in the store is not held here; what was claimed is. */
 MALL_TEST(share_verbs, the_next_deadline_is_that_of_what_was_claimed)
 {
