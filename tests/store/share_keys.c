@@ -338,6 +338,47 @@ static void a_change_with_a_key_is_of_the_job_that_has_it(struct sharing *t)
     SHARE_CHECK(t, sharing_sent(t, 1) && is_free(t, "k"), "cancelled by its key");
 }
 
+/* Who cancels by a key means the job that has it, also if that is dead. */
+static void a_dead_job_that_lost_its_key_is_not_dropped_by_it(struct sharing *t)
+{
+    struct sharing_held h;
+
+    if (!sharing_all_join(t, 2) ||
+        !sharing_have(t, 0, keyed(t, -DUE_MS(5), "k"), SHARE_LONG_NS, &h))
+        return;
+    sharing_bury(t, h, "no good");
+    SHARE_CHECK(t, sharing_sent(t, 0), "buried");
+    size_t heir = keyed(t, SHARE_LATER_NS, "k");
+    sharing_put(t, heir);
+    t->base.changes[0].from = t->base.jobs[h.job].record.id;
+    SHARE_CHECK(t, sharing_sent(t, 0) && is_taken(t, "k", heir), "taken over");
+    sharing_strike(t, h.job);
+    t->base.changes[0].record.key = "k";
+    t->base.changes[0].record.key_len = 1;
+    SHARE_ANSWERS(t, sharing_send(t, 1), 0);
+    SHARE_CHECK(t, t->results[0] == DUE_EAGAIN, "%s", due_error_name(t->results[0]));
+    t->base.jobs[h.job].record.key = NULL;
+    t->base.jobs[h.job].record.key_len = 0;
+    SHARE_ANSWERS(t, sharing_find(t, 0, h.job), 0);
+    sharing_strike(t, h.job);
+    SHARE_CHECK(t, sharing_sent(t, 1) && is_taken(t, "k", heir), "by its id it is");
+}
+
+static void a_dead_job_is_dropped_by_its_key(struct sharing *t)
+{
+    struct sharing_held h;
+
+    if (!sharing_all_join(t, 2) ||
+        !sharing_have(t, 0, keyed(t, -DUE_MS(5), "k"), SHARE_LONG_NS, &h))
+        return;
+    sharing_bury(t, h, "no good");
+    SHARE_CHECK(t, sharing_sent(t, 0), "buried");
+    sharing_strike(t, h.job);
+    t->base.changes[0].record.key = "k";
+    t->base.changes[0].record.key_len = 1;
+    SHARE_CHECK(t, sharing_sent(t, 1) && is_free(t, "k"), "struck off");
+}
+
 /* ---- A key that is taken over ---- */
 
 static int put_over(struct sharing *t, int s, size_t job, size_t from)
@@ -517,6 +558,9 @@ const struct suite_test_shared share_key_tests[] = {
     { "keys: a cancelled job keeps none", a_cancelled_job_keeps_no_key },
     { "keys: a change with a key is of the job that has it",
       a_change_with_a_key_is_of_the_job_that_has_it },
+    { "keys: a dead job that lost its own is not dropped by it",
+      a_dead_job_that_lost_its_key_is_not_dropped_by_it },
+    { "keys: a dead job is dropped by its own", a_dead_job_is_dropped_by_its_key },
     { "keys: taken over from the job that is named", it_is_taken_over_from_the_job_that_is_named },
     { "keys: who lost it neither frees nor keeps it", who_lost_it_neither_frees_nor_keeps_it },
     { "keys: a kept one is not taken over", a_kept_key_is_not_taken_over },

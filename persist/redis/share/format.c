@@ -305,7 +305,7 @@ static void put_shown(struct due__redis *s, const due_change *c)
     put_key(s, &c->record);
 }
 
-/* A dead one is dropped: if it died then, and if more than so many are dead. */
+/* A dead one is dropped: if it died then, if more than so many are dead, and if the key is its. */
 static void put_strike(struct due__redis *s, const due_change *c)
 {
     if (c->was_ns != 0)
@@ -317,7 +317,7 @@ static void put_strike(struct due__redis *s, const due_change *c)
         due__link_number(s->link, c->dead_max < INT64_MAX ? (int64_t)c->dead_max : INT64_MAX);
     else
         due__link_text(s->link, "");
-    due__link_text(s->link, "");
+    put_key(s, &c->record);
 }
 
 static int put_edit(struct due__redis *s, const due_change *c, char letter, size_t topic)
