@@ -234,6 +234,38 @@ static void takes_no_key_without_room(struct sharing *t)
     SHARE_CHECK(t, sharing_drain(t, 1, 1), "one is there");
 }
 
+/* Of one exchange: the first of these had no room, so the key is not its, but whose it was before,
+ * or that of one that keeps its room. */
+static void leaves_the_key_of_who_has_none(struct sharing *t)
+{
+    static const char *const keys[] = { "k", "k", "l", "l", "l" };
+    int rc[] = { DUE_EAGAIN, DUE_EEXIST, DUE_EAGAIN, 0, DUE_EEXIST };
+    size_t job = 0;
+    due_id id;
+
+    if (!share(t, 2, 1))
+        return;
+    size_t had = sharing_job(t, "a", -DUE_MS(5));
+    t->base.jobs[had].record.key = "k";
+    t->base.jobs[had].record.key_len = 1;
+    sharing_put(t, had);
+    SHARE_CHECK(t, sharing_sent(t, 0), "there is room");
+    for (int i = 0; i < 5; i++) {
+        job = sharing_job(t, "a", -DUE_MS(4));
+        t->base.jobs[job].record.key = keys[i];
+        t->base.jobs[job].record.key_len = 1;
+        sharing_put(t, job);
+    }
+    t->base.changes[0].from = t->base.jobs[had].record.id;
+    t->base.changes[3].keeps_room = 1;
+    SHARE_ANSWERS(t, sharing_send(t, 1), 0);
+    for (int i = 0; i < 5; i++)
+        SHARE_CHECK(t, t->results[i] == rc[i], "put %d: %s", i, due_error_name(t->results[i]));
+    SHARE_ANSWERS(t, sharing_verbs(t, 0)->holder(t->base.stores[0], "l", 1, &id, suite_soon()), 0);
+    SHARE_CHECK(t, due_id_equal(id, t->base.jobs[job - 1].record.id), "it has the key");
+    SHARE_CHECK(t, sharing_drain(t, 1, 2), "both are there");
+}
+
 /* It was refused, and the capacity has gone before it says that it waits. */
 static void is_none_for_who_was_refused_before(struct sharing *t)
 {
@@ -433,6 +465,7 @@ const struct suite_test_shared share_capacity_tests[] = {
       takes_the_first_of_who_does_not_know_of_it },
     { "capacity: puts what keeps its room", puts_what_keeps_its_room },
     { "capacity: takes no key without room", takes_no_key_without_room },
+    { "capacity: leaves the key of who has none", leaves_the_key_of_who_has_none },
     { "capacity: is of who said it last", is_of_who_said_it_last },
     { "capacity: is none for who was refused before", is_none_for_who_was_refused_before },
     { "capacity: keeps the place of who was too late", keeps_the_place_of_who_was_too_late },

@@ -8,46 +8,53 @@
 -- job's, or f there is no room; '': all done), how many were rung.
 --
 -- A full server refuses the first write, and then nothing was done.
-local refused, given, rivals, n_refused = {}, {}, {}, 0
-local names = {}
-if keyed > 0 then
-    for i = keys_from + 1, kept_from - 1, 3 do
-        names[#names + 1] = ARGV[i]
+local refused, given, names, n_refused = {}, {}, {}, 0
+local limited = shut ~= 3 and (capacity or shut == 1)
+if keyed > 0 or limited then
+    local found
+    if keyed > 0 then
+        for i = keys_from + 1, kept_from - 1, 3 do
+            names[#names + 1] = ARGV[i]
+        end
+        found = call('HMGET', k, unpack(names))
     end
-    local found = call('HMGET', k, unpack(names))
-    for i = 1, keyed do
-        local at = keys_from + 3 * i - 3
-        local id, key, from = ARGV[at], names[i], ARGV[at + 2]
+
+    -- Is the key of the one that has the n-th of them another job's?
+    local function is_taken(n)
+        local at = keys_from + 3 * n - 3
+        local id, key, from = ARGV[at], names[n], ARGV[at + 2]
         local who, kept = given[key], false
-        if not who and found[i] then
-            who, kept = owner_of(key, found[i])
+        if not who and found[n] then
+            who, kept = owner_of(key, found[n])
         end
-        if who and who ~= id and (kept or who ~= from) then
-            refused[id] = 'e'
-            n_refused = n_refused + 1
-            rivals[id] = given[key]
+        return who and who ~= id and (kept or who ~= from)
+    end
+
+    -- One after the other: who is refused has not got its key, and takes no room.  Of those that
+    -- could have their keys the last ones have no room.
+    local keeps, left, nth = {}, math.huge, 1
+    local from, to, width = keys_from, kept_from - 1, 3
+    if limited then
+        left = shut == 0 and room_left() or 0
+        from, to, width = records, records + 2 * jobs - 1, 2
+        for i = kept_from, groups_from - 1 do
+            keeps[ARGV[i]] = true
+        end
+    end
+    for i = from, to, width do
+        local id, why = ARGV[i], nil
+        local has_key = nth <= keyed and ARGV[keys_from + 3 * nth - 3] == id
+        if has_key and is_taken(nth) then
+            why = 'e'
+        elseif left <= 0 and not keeps[id] then
+            why = 'f'
         else
-            given[key] = id
-        end
-    end
-end
--- Of those that could have their keys the last ones have no room.
-if shut ~= 3 and (capacity or shut == 1) then
-    local keeps, left = {}, shut == 0 and room_left() or 0
-    for i = kept_from, groups_from - 1 do
-        keeps[ARGV[i]] = true
-    end
-    for i = records, records + 2 * jobs - 1, 2 do
-        local id = ARGV[i]
-        if not refused[id] and (left > 0 or keeps[id]) then
             left = left - 1
-        elseif not refused[id] then
-            refused[id] = 'f'
-            n_refused = n_refused + 1
+            given[has_key and names[nth] or 0] = id
         end
-    end
-    for id, before in pairs(rivals) do -- that one has not got the key after all
-        refused[id] = refused[before] == 'f' and 'f' or refused[id]
+        refused[id] = why
+        n_refused = n_refused + (why and 1 or 0)
+        nth = has_key and nth + 1 or nth
     end
 end
 local groups, fronts, entered
