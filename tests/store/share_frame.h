@@ -43,9 +43,12 @@ struct sharing {
     size_t marked;             /* what was looked at last, */
     unsigned char mark[32768]; /* and its mark */
     size_t mark_len;
-    int64_t soon_ns;   /* how long join() may take; 0: SUITE_SOON_NS */
-    uint64_t capacity; /* what join() says of it */
-    bool by_rank;      /* and of its order: by priority */
+    int64_t soon_ns;                       /* how long join() may take; 0: SUITE_SOON_NS */
+    uint64_t capacity;                     /* what join() says of it */
+    bool by_rank;                          /* and of its order: by priority */
+    bool may_lose;                         /* a step may be answered DUE_ELOST; */
+    bool lost;                             /* it was, and nothing was done: join anew */
+    void (*heard_late)(struct sharing *t); /* a step's claim had to be sent again; NULL */
 };
 
 #define SHARE_CHECK(t, truth, ...)                                                          \

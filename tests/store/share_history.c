@@ -1,229 +1,15 @@
 /* share_history.c - processes that do anything at random, and a model that must agree. */
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "store/share_frame.h"
 #include "store/share_replay.h"
+#include "store/share_steps.h"
 
-#define MOST_HELD 64
-#define STEPS     600
-
-struct process {
-    struct sharing_held held[MOST_HELD];
-    size_t n;
-};
-
-static uint64_t below(struct sharing *t, uint64_t n)
-{
-    return suite_below(&t->base, n);
-}
-
-/* What was gathered is sent, perhaps with an answer that gets lost.  But not that of a claim if
- * others (@at_once) may come between: what is over of it by then is not shown, and the model would
- * not know of it. */
-static bool send_logged(struct sharing *t, int s, bool at_once)
-{
-    bool doubt = t->maker->doubt != NULL && below(t, 6) == 0;
-
-    if (doubt && !(at_once && t->claims))
-        t->maker->doubt(t->maker->store.ctx, t->base.stores[s], t->work, below(t, 2));
-    replay_asked(t->replay, t->base.changes, t->base.n_changes, t->claims ? &t->claim : NULL);
-    if (!suite_answers(&t->base, sharing_send(t, s), 0, __FILE__, __LINE__, "exchange"))
-        return false;
-    replay_answered(t->replay, t->results, &t->answer);
-    return true;
-}
-
-/* Few, so that they meet. */
-static const char *const keys[] = { "k", "l", "m", "n", "long" };
-
-static const char *const groups[] = { "g", "h", "gg" };
-
-static void name_key(struct sharing *t, due_record *r)
-{
-    r->key = keys[below(t, 5)];
-    r->key_len = strlen(r->key);
-}
-
-static void gather_puts(struct sharing *t)
-{
-    static const char *const topics[] = { "a", "b", "c" };
-    int64_t now_ns = sharing_now(t);
-
-    for (uint64_t i = 1 + below(t, 4); i-- > 0;) {
-        int64_t in_ns = DUE_US((int64_t)below(t, 80000)) - DUE_MS(40);
-        size_t job = suite_job(&t->base, topics[below(t, 3)], now_ns + in_ns, "x", 1);
-        due_record *r = &t->base.jobs[job].record;
-
-        r->priority = below(t, 3) == 0 ? 9 : t->by_rank ? (uint8_t)below(t, 4) : 0;
-        r->id = suite_id(r->priority, t->base.info[0].writer, job);
-        if (below(t, 3) == 0)
-            name_key(t, r);
-        if (below(t, 2) == 0) {
-            r->group = groups[below(t, 3)];
-            r->group_len = strlen(r->group);
-        }
-        sharing_put(t, job);
-        t->base.changes[t->base.n_changes - 1].keeps_room = t->capacity > 0 && below(t, 16) == 0;
-        if (r->key_len > 0 && job > 8) /* of a late one, perhaps that one's */
-            t->base.changes[t->base.n_changes - 1].from =
-                t->base.jobs[job - 1 - below(t, 8)].record.id;
-    }
-}
-
-/* Of any job, whatever its state; sometimes with a belief that is wrong. */
-static void gather_edit(struct sharing *t)
-{
-    if (t->base.n_jobs == 0)
-        return;
-    size_t job = (size_t)below(t, t->base.n_jobs);
-    bool dead = t->base.jobs[job].record.cause != 0;
-    uint64_t kind = below(t, 3);
-
-    if (kind == 0) {
-        sharing_cancel(t, job);
-        t->base.changes[0].revokes = !dead && below(t, 2) == 0;
-        if (below(t, 2) == 0)
-            name_key(t, &t->base.changes[0].record); /* perhaps another's */
-    }
-    if (kind != 0 && dead)
-        sharing_kick(t, job, sharing_now(t) + DUE_MS((int64_t)below(t, 60)));
-    else if (kind != 0)
-        sharing_move(t, job, sharing_now(t) + DUE_MS((int64_t)below(t, 60)));
-    if (below(t, 8) == 0)
-        t->base.changes[0].was_ns += DUE_MS(1);
-    if (kind == 0 && dead && below(t, 2) == 0)
-        t->base.changes[0].dead_max = 1 + below(t, 6);
-}
-
-/* A job is looked at, or was, perhaps before others changed it. */
-static bool look_at_any(struct sharing *t, int s, size_t *job)
-{
-    bool again = t->mark_len > 0 && below(t, 3) == 0;
-
-    *job = again ? t->marked : t->base.n_jobs > 0 ? (size_t)below(t, t->base.n_jobs) : 0;
-    if (*job >= t->base.n_jobs || (!again && !sharing_look(t, s, *job)))
-        return false;
-    if (below(t, 4) == 0)
-        sharing_pass(t, DUE_US((int64_t)below(t, 3000))); /* others may come between */
-    return true;
-}
-
-static void gather_lend(struct sharing *t, int s)
-{
-    size_t job;
-
-    if (!look_at_any(t, s, &job))
-        return;
-    sharing_lend(t, job);
-    t->base.changes[0].revokes = !t->base.changes[0].was_dead && below(t, 3) == 0;
-    if (below(t, 4) == 0)
-        name_key(t, &t->base.changes[0].record); /* perhaps another's */
-}
-
-/* It gets bytes that no job had before. */
-static void gather_amend(struct sharing *t, int s)
-{
-    static char texts[4096][12];
-    static atomic_uint n;
-    size_t job;
-
-    if (!look_at_any(t, s, &job))
-        return;
-    unsigned text = atomic_fetch_add(&n, 1) % 4096;
-    snprintf(texts[text], sizeof texts[text], "n%u", text);
-    sharing_amend(t, job, sharing_now(t) + DUE_MS((int64_t)below(t, 60)), texts[text],
-                  strlen(texts[text]));
-    t->base.changes[0].anew = t->base.jobs[job].record.cause == 0 && below(t, 3) == 0;
-}
-
-static void gather_hold_back(struct sharing *t)
-{
-    static const char *const topics[] = { "a", "b", "c" };
-    int64_t paused = (int64_t)below(t, 4) - 2;
-
-    sharing_hold_back(t, topics[below(t, 3)], paused < 0 ? -1 : paused,
-                      below(t, 2) == 0 ? -1 : (int64_t)below(t, 5));
-}
-
-static void gather_end(struct sharing *t, struct process *p, size_t i)
-{
-    struct sharing_held h = p->held[i];
-    uint64_t kind = below(t, 8);
-
-    for (size_t k = 0; k < t->base.n_changes; k++)
-        if (t->base.changed[k] == h.job)
-            return; /* it had the job twice, and of one lease does not know yet that it is over */
-    if (kind == 0)
-        sharing_bury(t, h, "no good");
-    else if (kind == 1)
-        sharing_start(t, h, t->base.jobs[h.job].record.attempts + 1);
-    else if (kind == 2)
-        sharing_extend(t, h, DUE_MS(10 + (int64_t)below(t, 60)));
-    else if (kind == 3)
-        sharing_release(t, h);
-    else if (kind < 6)
-        (kind == 4 ? sharing_back : sharing_round)(
-            t, h, sharing_now(t) + DUE_MS((int64_t)below(t, 60)) - DUE_MS(10));
-    else
-        sharing_done(t, h);
-    if (kind > 4 && below(t, 2) == 0)
-        t->base.changes[t->base.n_changes - 1].key_kept_ns =
-            sharing_now(t) + DUE_MS((int64_t)below(t, 60));
-    if (kind != 1 && kind != 2)
-        p->held[i] = p->held[--p->n];
-}
-
-static void gather_claim(struct sharing *t)
-{
-    static const char *const two[] = { "c", "a" };
-
-    sharing_claim(t, (size_t)below(t, 5), (size_t)below(t, 3), DUE_MS(5 + (int64_t)below(t, 60)));
-    t->claim.waits = below(t, 2) == 0;
-    if (below(t, 3) == 0)
-        sharing_of(t, two, 1 + (size_t)below(t, 2));
-}
-
-static bool step(struct sharing *t, struct process *processes, int n)
-{
-    int s = (int)below(t, (uint64_t)n);
-    struct process *p = &processes[s];
-    uint64_t what = below(t, 20);
-
-    if (what < 3)
-        sharing_pass(t, DUE_US((int64_t)below(t, 12000)));
-    if (what == 3 && s > 0) { /* killed, and another one comes */
-        sharing_vanish(t, s);
-        p->n = 0;
-        return suite_answers(&t->base, sharing_join(t, s), 0, __FILE__, __LINE__, "join");
-    }
-    if (what < 8)
-        gather_puts(t);
-    else if (what < 10 && below(t, 4) == 0)
-        gather_hold_back(t);
-    else if (what < 10)
-        (below(t, 3) == 0 ? gather_lend : gather_amend)(t, s);
-    else if (what < 12)
-        gather_edit(t);
-    else {
-        for (size_t i = p->n; i-- > 0;)
-            if (below(t, 3) == 0)
-                gather_end(t, p, i);
-        if (what < 18 || t->base.n_changes == 0)
-            gather_claim(t);
-    }
-    if (t->base.n_changes == 0 && !t->claims)
-        return true;
-    if (!send_logged(t, s, n == 1))
-        return false;
-    for (size_t i = 0; i < t->n_held && p->n < MOST_HELD; i++)
-        p->held[p->n++] = t->held[i];
-    return true;
-}
+#define STEPS 600
 
 static void run_history(struct sharing *t, uint64_t seed)
 {
-    struct process processes[4] = { { .n = 0 } };
+    struct stepping processes[4] = { { .n = 0 } };
     struct replay replay = { .grain_ns = t->maker->store.grain_ns,
                              .capacity = t->capacity,
                              .by_rank = t->by_rank };
@@ -233,7 +19,7 @@ static void run_history(struct sharing *t, uint64_t seed)
     t->base.random = seed;
     t->replay = &replay;
     if (sharing_all_join(t, 4))
-        for (int i = 0; i < STEPS && step(t, processes, 4); i++)
+        for (int i = 0; i < STEPS && share_step(t, processes, 4); i++)
             ;
     const char *wrong = t->base.failed ? NULL : replay_check(&replay);
     (void)suite_check(&t->base, wrong == NULL, __FILE__, __LINE__, "seed %llu: %s",
@@ -250,14 +36,14 @@ struct runner {
     pthread_t thread;
     struct sharing t;
     struct replay replay;
-    struct process process;
+    struct stepping process;
 };
 
 static void *run_alone(void *arg)
 {
     struct runner *r = arg;
 
-    for (int i = 0; i < STEPS / 2 && step(&r->t, &r->process, 1); i++)
+    for (int i = 0; i < STEPS / 2 && share_step(&r->t, &r->process, 1); i++)
         ;
     return NULL;
 }

@@ -222,6 +222,7 @@ static int model_put(struct model *m, const due_change *c, int64_t now_ns, int r
         return DUE_EAGAIN;
     if (c->record.key_len > 0)
         model_key_set(m, &c->record);
+    (void)model_topic(m, c->record.topic); /* there is such a topic */
     m->jobs = need(realloc(m->jobs, (m->n + 1) * sizeof *m->jobs));
     struct model_job *j = &m->jobs[m->n++];
     *j = (struct model_job){ .id = c->record.id,
@@ -340,11 +341,12 @@ static bool is_kept_back(const struct model *m, const struct model_job *j, int64
     return false;
 }
 
-/* Can it be claimed, but for others that come before it?  @maybe: what may be gone is there. */
-static bool can_be_claimed(struct model *m, const struct model_job *j, int64_t now_ns, bool maybe)
+/* Can it be claimed, but for others that come before it?  @room: one more of its topic may be held;
+ * @maybe: what may be gone is there. */
+static bool can_be_claimed(const struct model *m, const struct model_job *j, int64_t now_ns,
+                           bool room, bool maybe)
 {
-    return model_is_due(m, j, now_ns) && !j->revoked &&
-           (j->state == HELD || has_room(m, j->topic, now_ns, maybe)) &&
+    return model_is_due(m, j, now_ns) && !j->revoked && (j->state == HELD || room) &&
            !is_kept_back(m, j, now_ns, maybe);
 }
 
@@ -355,10 +357,11 @@ struct model_job *model_first_due(struct model *m, const char *topic, int64_t no
 
     if (model_topic(m, topic)->paused)
         return NULL;
+    bool room = has_room(m, topic, now_ns, true);
     for (size_t i = 0; i < m->n; i++) {
         struct model_job *j = &m->jobs[i];
 
-        if (strcmp(j->topic, topic) == 0 && can_be_claimed(m, j, now_ns, true) &&
+        if (strcmp(j->topic, topic) == 0 && can_be_claimed(m, j, now_ns, room, true) &&
             (first == NULL || comes_before(m, j, first)))
             first = j;
     }
@@ -375,5 +378,6 @@ bool model_is_next(struct model *m, const struct model_job *j, int64_t now_ns)
         unsure |= model_maybe(m, &m->jobs[i], now_ns) && strcmp(m->jobs[i].topic, j->topic) == 0;
     if (!unsure)
         return j == model_first_due(m, j->topic, now_ns);
-    return !model_topic(m, j->topic)->paused && can_be_claimed(m, j, now_ns, false);
+    return !model_topic(m, j->topic)->paused &&
+           can_be_claimed(m, j, now_ns, has_room(m, j->topic, now_ns, false), false);
 }

@@ -6,32 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/share_exchange.h"
+#include "store/share_log.h"
 #include "store/share_model.h"
 
-struct shown {
-    due_id id;
-    uint64_t held;
-    int64_t lapsed_ns;
-    uint32_t attempts;
-    uint32_t failures;
-    uint64_t content;
-};
-
-struct replay_exchange {
-    due_change *changes; /* their topics are copies, other bytes are left out: what they believed
-                            the content to be is in mark_len, what it is to be in headers_len */
-    int *results;
-    size_t n;
-    struct due_claim claim;
-    char **topics; /* of the claim */
-    bool claims;
-    struct due_exchange answer;
-    struct shown *shown;
-    size_t n_shown;
-    size_t shown_room;
-};
-
-static void *need(void *memory)
+void *replay_need(void *memory)
 {
     if (memory == NULL) {
         fprintf(stderr, "replay: no memory\n");
@@ -40,7 +19,7 @@ static void *need(void *memory)
     return memory;
 }
 
-static struct replay_exchange *last(struct replay *r)
+struct replay_exchange *replay_last(struct replay *r)
 {
     return &r->exchanges[r->n - 1];
 }
@@ -65,59 +44,65 @@ void replay_seen(struct replay *r, const due_record *record)
 
 static char *copy_of(const char *text)
 {
-    return text == NULL ? NULL : need(strdup(text));
+    return text == NULL ? NULL : replay_need(strdup(text));
+}
+
+struct replay_exchange *replay_new(struct replay *r, size_t n, bool claims)
+{
+    if (r->n == r->room) {
+        r->room = r->room == 0 ? 64 : 2 * r->room;
+        r->exchanges = replay_need(realloc(r->exchanges, r->room * sizeof *r->exchanges));
+    }
+    struct replay_exchange *x = &r->exchanges[r->n++];
+    *x = (struct replay_exchange){ .n = n, .claims = claims };
+    x->changes = replay_need(calloc(n + 1, sizeof *x->changes));
+    x->results = replay_need(calloc(n + 1, sizeof *x->results));
+    return x;
 }
 
 void replay_asked(struct replay *r, const due_change *changes, size_t n,
                   const struct due_claim *claim)
 {
-    if (r->n == r->room) {
-        r->room = r->room == 0 ? 64 : 2 * r->room;
-        r->exchanges = need(realloc(r->exchanges, r->room * sizeof *r->exchanges));
-    }
-    struct replay_exchange *x = &r->exchanges[r->n++];
-    *x = (struct replay_exchange){ .n = n, .claims = claim != NULL };
-    x->changes = need(calloc(n + 1, sizeof *x->changes));
-    x->results = need(calloc(n + 1, sizeof *x->results));
+    struct replay_exchange *x = replay_new(r, n, claim != NULL);
+
     for (size_t i = 0; i < n; i++) {
         x->changes[i] = changes[i];
         x->changes[i].record.topic = copy_of(changes[i].record.topic);
         x->changes[i].record.mark_len = changes[i].record.mark_len > 0 ? (size_t)r->seen : 0;
         x->changes[i].record.headers_len = (size_t)content_of(&changes[i].record);
     }
-    if (claim == NULL)
-        return;
-    x->claim = *claim;
-    x->topics = need(calloc(claim->topic_count + 1, sizeof *x->topics));
-    for (size_t i = 0; claim->topics != NULL && i < claim->topic_count; i++)
-        x->topics[i] = copy_of(claim->topics[i]);
+    if (claim != NULL) {
+        x->claim = *claim;
+        x->topics = replay_need(calloc(claim->topic_count + 1, sizeof *x->topics));
+        for (size_t i = 0; claim->topics != NULL && i < claim->topic_count; i++)
+            x->topics[i] = copy_of(claim->topics[i]);
+    }
+    if (r->log != 0)
+        replay_log_asked(r->log, x);
+}
+
+struct replay_shown *replay_show(struct replay_exchange *x)
+{
+    if (x->n_shown == x->shown_room) {
+        x->shown_room = x->shown_room == 0 ? 8 : 2 * x->shown_room;
+        x->shown = replay_need(realloc(x->shown, x->shown_room * sizeof *x->shown));
+    }
+    return &x->shown[x->n_shown++];
 }
 
 void replay_shown(struct replay *r, const due_claimed *job)
 {
-    struct replay_exchange *x = last(r);
-
-    if (x->n_shown == x->shown_room) {
-        x->shown_room = x->shown_room == 0 ? 8 : 2 * x->shown_room;
-        x->shown = need(realloc(x->shown, x->shown_room * sizeof *x->shown));
-    }
-    x->shown[x->n_shown++] = (struct shown){ job->record.id,       job->held,
-                                             job->lapsed_ns,       job->record.attempts,
-                                             job->record.failures, content_of(&job->record) };
+    *replay_show(replay_last(r)) = (struct replay_shown){ .id = job->record.id,
+                                                          .held = job->held,
+                                                          .lapsed_ns = job->lapsed_ns,
+                                                          .attempts = job->record.attempts,
+                                                          .failures = job->record.failures,
+                                                          .content = content_of(&job->record) };
 }
 
 void replay_again(struct replay *r)
 {
-    last(r)->n_shown = 0;
-}
-
-void replay_answered(struct replay *r, const int *results, const struct due_exchange *answer)
-{
-    struct replay_exchange *x = last(r);
-
-    if (x->n > 0)
-        memcpy(x->results, results, x->n * sizeof *results);
-    x->answer = *answer;
+    replay_last(r)->n_shown = 0;
 }
 
 static void exchange_free(struct replay_exchange *x)
@@ -132,15 +117,32 @@ static void exchange_free(struct replay_exchange *x)
     free(x->shown);
 }
 
+void replay_answered(struct replay *r, const int *results, const struct due_exchange *answer)
+{
+    struct replay_exchange *x = replay_last(r);
+
+    if (x->n > 0)
+        memcpy(x->results, results, x->n * sizeof *results);
+    x->answer = *answer;
+    x->known = true;
+    if (r->log != 0) {
+        replay_log_answered(r->log, x);
+        exchange_free(x);
+        r->n--;
+    }
+}
+
 void replay_unanswered(struct replay *r)
 {
-    exchange_free(last(r));
+    if (r->log != 0)
+        replay_log_line(r->log, "not\n");
+    exchange_free(replay_last(r));
     r->n--;
 }
 
 void replay_add(struct replay *r, struct replay *other)
 {
-    r->exchanges = need(realloc(r->exchanges, (r->n + other->n + 1) * sizeof *r->exchanges));
+    r->exchanges = replay_need(realloc(r->exchanges, (r->n + other->n + 1) * sizeof *r->exchanges));
     r->room = r->n + other->n + 1;
     if (other->n > 0)
         memcpy(r->exchanges + r->n, other->exchanges, other->n * sizeof *r->exchanges);
@@ -153,31 +155,47 @@ void replay_free(struct replay *r)
     for (size_t i = 0; i < r->n; i++)
         exchange_free(&r->exchanges[i]);
     free(r->exchanges);
+    free(r->lost);
     *r = (struct replay){ .grain_ns = r->grain_ns, .capacity = r->capacity, .by_rank = r->by_rank };
+}
+
+struct replay_lost {
+    uint64_t above;
+    uint64_t below;
+};
+
+void replay_lost(struct replay *r, uint64_t above, uint64_t below)
+{
+    r->lost = replay_need(realloc(r->lost, (r->n_lost + 1) * sizeof *r->lost));
+    r->lost[r->n_lost++] = (struct replay_lost){ above, below };
 }
 
 /* ---- Comparing ---- */
 
-static char said[256];
+static char said[512];
 
-static const char *differs(size_t exchange, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+static const char *differs(const struct replay_exchange *x, size_t at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-static const char *differs(size_t exchange, const char *format, ...)
+static const char *differs(const struct replay_exchange *x, size_t at, const char *format, ...)
 {
     va_list arguments;
-    int n = snprintf(said, sizeof said, "exchange %zu: ", exchange);
+    int n = snprintf(said, sizeof said, "exchange %zu, stamp %llu", at,
+                     (unsigned long long)x->answer.stamp);
 
+    if (x->file != NULL)
+        n += snprintf(said + n, sizeof said - (size_t)n, ", %.80s:%u", x->file, x->line);
+    n += snprintf(said + n, sizeof said - (size_t)n, ": ");
     va_start(arguments, format);
     vsnprintf(said + n, sizeof said - (size_t)n, format, arguments);
     va_end(arguments);
     return said;
 }
 
-static bool asked_for(const struct replay_exchange *x, const struct model_job *j)
+static bool asked_for(const struct replay_exchange *x, const char *topic)
 {
     for (size_t i = 0; i < x->claim.topic_count && x->claim.topics != NULL; i++)
-        if (strcmp(x->topics[i], j->topic) == 0)
+        if (strcmp(x->topics[i], topic) == 0)
             return true;
     return x->claim.topics == NULL;
 }
@@ -188,7 +206,7 @@ static void note_ended(struct model *m, const struct replay_exchange *x)
     int64_t now_ns = x->answer.now_ns;
 
     for (size_t i = 0; x->n_shown < x->claim.need && !x->answer.more && i < m->n; i++)
-        if (asked_for(x, &m->jobs[i]) && model_maybe(m, &m->jobs[i], now_ns) &&
+        if (asked_for(x, m->jobs[i].topic) && model_maybe(m, &m->jobs[i], now_ns) &&
             !model_topic(m, m->jobs[i].topic)->paused)
             model_end(m, &m->jobs[i], 0);
 }
@@ -198,25 +216,25 @@ static const char *check_claim(struct model *m, const struct replay_exchange *x,
     int64_t now_ns = x->answer.now_ns;
 
     if (x->n_shown > x->claim.need + x->claim.extra)
-        return differs(at, "%zu jobs, more than were asked for", x->n_shown);
+        return differs(x, at, "%zu jobs, more than were asked for", x->n_shown);
     for (size_t i = 0; i < x->n_shown; i++) {
-        const struct shown *s = &x->shown[i];
+        const struct replay_shown *s = &x->shown[i];
         struct model_job *j = model_find(m, s->id);
 
-        if (j == NULL || !asked_for(x, j))
-            return differs(at, "job %zu is none that was asked for", i);
+        if (j == NULL || !asked_for(x, j->topic))
+            return differs(x, at, "job %zu is none that was asked for", i);
         if (!model_is_next(m, j, now_ns))
-            return differs(at, "job %zu is not the one that is next", i);
+            return differs(x, at, "job %zu is not the one that is next", i);
         if (j->state == WAITS ? s->lapsed_ns != 0 : model_grains(m, s->lapsed_ns) != j->at)
-            return differs(at, "job %zu, %s since %lld, is shown with a lease over at %lld", i,
+            return differs(x, at, "job %zu, %s since %lld, is shown with a lease over at %lld", i,
                            j->state == WAITS ? "waiting" : "held", (long long)j->at,
                            (long long)s->lapsed_ns);
-        if (j->attempts != s->attempts || j->failures != s->failures)
-            return differs(at, "the counts of job %zu are %u, %u", i, s->attempts, s->failures);
-        if (j->content != s->content)
-            return differs(at, "the bytes of job %zu are others", i);
+        if (!s->unseen && (j->attempts != s->attempts || j->failures != s->failures))
+            return differs(x, at, "the counts of job %zu are %u, %u", i, s->attempts, s->failures);
+        if (!s->unseen && j->content != s->content)
+            return differs(x, at, "the bytes of job %zu are others", i);
         if (j->state == HELD && j->held == s->held)
-            return differs(at, "job %zu has the lease that it had", i);
+            return differs(x, at, "job %zu has the lease that it had", i);
         if (j->state == WAITS)
             j->until = j->at;
         j->state = HELD;
@@ -224,10 +242,10 @@ static const char *check_claim(struct model *m, const struct replay_exchange *x,
         j->held = s->held;
         j->at = model_grains(m, now_ns + x->claim.lease_ns);
     }
-    for (size_t i = 0; x->n_shown < x->claim.need && !x->answer.more && i < m->n; i++)
-        if (asked_for(x, &m->jobs[i]) && model_is_due(m, &m->jobs[i], now_ns) &&
-            model_first_due(m, m->jobs[i].topic, now_ns) != NULL)
-            return differs(at, "it came back short, and more is due");
+    for (size_t i = 0; x->n_shown < x->claim.need && !x->answer.more && i < m->n_topics; i++)
+        if (asked_for(x, m->topics[i].name) &&
+            model_first_due(m, m->topics[i].name, now_ns) != NULL)
+            return differs(x, at, "it came back short, and more is due");
     note_ended(m, x);
     return NULL;
 }
@@ -240,29 +258,88 @@ static int by_stamp(const void *a, const void *b)
     return (x->answer.stamp > y->answer.stamp) - (x->answer.stamp < y->answer.stamp);
 }
 
+/* Did the store lose it? */
+static bool is_lost(const struct replay *r, const struct replay_exchange *x)
+{
+    for (size_t i = 0; i < r->n_lost; i++)
+        if (x->answer.stamp > r->lost[i].above && x->answer.stamp < r->lost[i].below)
+            return true;
+    return false;
+}
+
+/* Nothing of it was done, since the store was full. */
+static bool is_refused(const struct replay_exchange *x)
+{
+    for (size_t i = 0; i < x->n; i++)
+        if (x->results[i] != DUE_ENOSPC)
+            return false;
+    return x->n > 0 && !x->claims;
+}
+
+/* What is gone is as what never was. */
+static void forget_gone(struct model *m)
+{
+    for (size_t i = m->n; i-- > 0;)
+        if (m->jobs[i].state == GONE)
+            m->jobs[i] = m->jobs[--m->n];
+}
+
+static const char *check_one(struct model *m, const struct replay_exchange *x, size_t at)
+{
+    m->shut = false;
+    for (size_t k = 0; k < x->n; k++) {
+        int rc = model_change(m, &x->changes[k], x->answer.now_ns, x->results[k]);
+
+        if (rc != x->results[k])
+            return differs(x, at, "change %zu of kind %d: %s instead of %s", k,
+                           (int)x->changes[k].kind, due_error_name(x->results[k]),
+                           due_error_name(rc));
+    }
+    const char *wrong = x->claims ? check_claim(m, x, at) : NULL;
+    forget_gone(m);
+    return wrong;
+}
+
+/* Each stamp once; and what was asked when another was answered has a higher one. */
+static const char *check_order(const struct replay_exchange *x,
+                               const struct replay_exchange *before, int64_t *asked_ns, size_t at)
+{
+    if (before != NULL && x->answer.stamp == before->answer.stamp)
+        return differs(x, at, "a stamp that another one has");
+    if (x->answered_ns != 0 && x->answered_ns < *asked_ns)
+        return differs(x, at, "it was answered before one with a lower stamp was asked");
+    *asked_ns = x->asked_ns > *asked_ns ? x->asked_ns : *asked_ns;
+    return NULL;
+}
+
 const char *replay_check(struct replay *r)
 {
     struct model m = { .grain_ns = r->grain_ns, .capacity = r->capacity, .by_rank = r->by_rank };
+    const struct replay_exchange *before = NULL;
     const char *wrong = NULL;
+    int64_t asked_ns = 0;
 
     if (r->n > 0)
         qsort(r->exchanges, r->n, sizeof *r->exchanges, by_stamp);
     for (size_t i = 0; i < r->n && wrong == NULL; i++) {
         struct replay_exchange *x = &r->exchanges[i];
 
-        if (i > 0 && x->answer.stamp == r->exchanges[i - 1].answer.stamp)
-            wrong = differs(i, "a stamp that another one has");
-        m.shut = false;
-        for (size_t k = 0; k < x->n && wrong == NULL; k++) {
-            int rc = model_change(&m, &x->changes[k], x->answer.now_ns, x->results[k]);
-
-            if (rc != x->results[k])
-                wrong = differs(i, "change %zu of kind %d: %s instead of %s", k,
-                                (int)x->changes[k].kind, due_error_name(x->results[k]),
-                                due_error_name(rc));
+        if (r->may_be_full && is_refused(x))
+            continue;
+        if (is_lost(r, x)) {
+            if (r->keeps && x->answered_ns != 0)
+                wrong = differs(x, i, "it was confirmed, and is lost");
+            continue;
         }
-        if (wrong == NULL && x->claims)
-            wrong = check_claim(&m, x, i);
+        wrong = check_order(x, before, &asked_ns, i);
+        if (wrong == NULL)
+            wrong = check_one(&m, x, i);
+        before = x;
+    }
+    r->left = r->dead = 0;
+    for (size_t i = 0; i < m.n; i++) {
+        r->left += m.jobs[i].state == WAITS || m.jobs[i].state == HELD;
+        r->dead += m.jobs[i].state == DEAD;
     }
     free(m.jobs);
     return wrong;

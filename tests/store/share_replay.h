@@ -26,6 +26,13 @@ struct replay {
     int64_t grain_ns;  /* times are rounded up to that; 0: exact */
     uint64_t capacity; /* of the queue; 0: it has none */
     bool by_rank;      /* its order is by priority */
+    int log;           /* what is written down goes to that file alone; 0: it stays here */
+    bool may_be_full;  /* the store may have answered DUE_ENOSPC */
+    bool keeps;        /* what was confirmed is not lost */
+    struct replay_lost *lost;
+    size_t n_lost;
+    size_t left; /* by a check: jobs that wait or are held in the end, */
+    size_t dead; /* and dead ones */
 };
 
 /* A job was looked at: an AMEND, or a DROP with a mark, believes that it is so. */
@@ -39,6 +46,9 @@ void replay_again(struct replay *r);
 /* It was answered.  An exchange that never is has to be taken out: nobody knows about it. */
 void replay_answered(struct replay *r, const int *results, const struct due_exchange *answer);
 void replay_unanswered(struct replay *r);
+
+/* Whatever has a stamp between these is gone from the store, as if it had not been. */
+void replay_lost(struct replay *r, uint64_t above, uint64_t below);
 
 /* What the other one has written down, too; it is empty then. */
 void replay_add(struct replay *r, struct replay *other);
