@@ -126,6 +126,8 @@ static void trickle(struct history_round *r)
     cell.delay_ms = 1;
     fault_proxy_plan(r->proxy[i], &cell, 1);
     (void)fault_proxy_wait(r->proxy[i], 1, 200);
+    pass(r, DUE_MS(600));
+    (void)fault_proxy_settle(r->proxy[i], 0); /* at full speed again: some are long */
 }
 
 static void lag(struct history_round *r)

@@ -12,10 +12,10 @@
 
 static redisContext *dial(const char *socket)
 {
-    redisContext *link = redisConnectUnixWithTimeout(socket, (struct timeval){ .tv_sec = 10 });
+    redisContext *link = redisConnectUnixWithTimeout(socket, (struct timeval){ .tv_sec = 60 });
 
     if (link != NULL && link->err == 0 &&
-        redisSetTimeout(link, (struct timeval){ .tv_sec = 10 }) == REDIS_OK)
+        redisSetTimeout(link, (struct timeval){ .tv_sec = 60 }) == REDIS_OK)
         return link;
     if (link != NULL)
         redisFree(link);

@@ -158,13 +158,14 @@ int history_process(const char *folder, int index, unsigned life)
     struct history_control *shared = history_control_map(folder, false);
     history_skew(&shared->skew_ns[index]);
     snprintf(path, sizeof path, "%s/process-%d-%u.log", folder, index, life);
-    snprintf(at, sizeof at, "unix://%s/proxy-%d", folder, index);
+    snprintf(at, sizeof at, "unix://due:canary@%s/proxy-%d", folder, index);
     crew_watchdog("histories", 280);
     log.log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     CREW_CHECK(log.log > 0, ": %s", path);
     int rc = history_join(&t, &log, at, shared) ? 0 : 1;
     t.base.random = control->seed + 1000 * (uint64_t)index + life;
     t.may_lose = true;
+    t.long_len = 20000;
     rc = rc == 0 ? run(&t, index) : rc;
     t.replay = NULL;
     if (rc == 0 && suite_below(&t.base, 2) == 0)

@@ -30,6 +30,8 @@ struct replay_exchange {
     int64_t asked_ns;    /* monotonic, of all processes; 0: not known */
     int64_t answered_ns; /* 0: nobody has heard the answer, but it is known */
     bool known;          /* it took effect, and was answered so */
+    uint64_t writer;     /* who asked; 0: not known */
+    bool work;           /* in that lane */
     const char *file;    /* where it was read */
     unsigned line;
 };

@@ -46,6 +46,7 @@ struct sharing {
     int64_t soon_ns;                       /* how long join() may take; 0: SUITE_SOON_NS */
     uint64_t capacity;                     /* what join() says of it */
     bool by_rank;                          /* and of its order: by priority */
+    size_t long_len;                       /* some jobs of a step are so long; 0: none */
     bool may_lose;                         /* a step may be answered DUE_ELOST; */
     bool lost;                             /* it was, and nothing was done: join anew */
     void (*heard_late)(struct sharing *t); /* a step's claim had to be sent again; NULL */

@@ -300,6 +300,8 @@ static void read_asked(struct reader *d, FILE *f)
     d->is.work = claims;
     for (size_t i = 0; i < at; i++)
         d->is.work = d->is.work || x->changes[i].held != 0;
+    x->writer = d->is.writer;
+    x->work = d->is.work;
     if (!whole_one)
         replay_unanswered(d->r);
 }

@@ -267,6 +267,30 @@ static bool is_lost(const struct replay *r, const struct replay_exchange *x)
     return false;
 }
 
+/* Lanes of which something that was answered is lost: who goes on in one is told so, and joins anew
+ * before anything else is done in it. */
+struct behind {
+    const struct replay_exchange **first;
+    size_t n;
+};
+
+static const char *check_told(struct behind *b, const struct replay_exchange *x, bool lost,
+                              size_t at)
+{
+    size_t i = 0;
+
+    while (i < b->n && (b->first[i]->writer != x->writer || b->first[i]->work != x->work))
+        i++;
+    if (!lost && i < b->n && x->writer != 0)
+        return differs(x, at, "an earlier one of its lane, %.80s:%u, is lost, and it was not told",
+                       b->first[i]->file, b->first[i]->line);
+    if (lost && i == b->n && x->answered_ns != 0) {
+        b->first = replay_need(realloc(b->first, (b->n + 1) * sizeof *b->first));
+        b->first[b->n++] = x;
+    }
+    return NULL;
+}
+
 /* Nothing of it was done, since the store was full. */
 static bool is_refused(const struct replay_exchange *x)
 {
@@ -317,6 +341,7 @@ const char *replay_check(struct replay *r)
     struct model m = { .grain_ns = r->grain_ns, .capacity = r->capacity, .by_rank = r->by_rank };
     const struct replay_exchange *before = NULL;
     const char *wrong = NULL;
+    struct behind behind = { .n = 0 };
     int64_t asked_ns = 0;
 
     if (r->n > 0)
@@ -326,12 +351,14 @@ const char *replay_check(struct replay *r)
 
         if (r->may_be_full && is_refused(x))
             continue;
-        if (is_lost(r, x)) {
-            if (r->keeps && x->answered_ns != 0)
-                wrong = differs(x, i, "it was confirmed, and is lost");
+        bool lost = is_lost(r, x);
+        wrong = check_told(&behind, x, lost, i);
+        if (lost && r->keeps && x->answered_ns != 0)
+            wrong = differs(x, i, "it was confirmed, and is lost");
+        if (lost)
             continue;
-        }
-        wrong = check_order(x, before, &asked_ns, i);
+        if (wrong == NULL)
+            wrong = check_order(x, before, &asked_ns, i);
         if (wrong == NULL)
             wrong = check_one(&m, x, i);
         before = x;
@@ -342,5 +369,6 @@ const char *replay_check(struct replay *r)
         r->dead += m.jobs[i].state == DEAD;
     }
     free(m.jobs);
+    free(behind.first);
     return wrong;
 }

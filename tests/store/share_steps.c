@@ -56,6 +56,8 @@ static void name_key(struct sharing *t, due_record *r)
     r->key_len = strlen(r->key);
 }
 
+static const char long_bytes[32768] = "long";
+
 static void gather_puts(struct sharing *t)
 {
     static const char *const topics[] = { "a", "b", "c" };
@@ -63,7 +65,9 @@ static void gather_puts(struct sharing *t)
 
     for (uint64_t i = 1 + below(t, 4); i-- > 0;) {
         int64_t in_ns = DUE_US((int64_t)below(t, 80000)) - DUE_MS(40);
-        size_t job = suite_job(&t->base, topics[below(t, 3)], now_ns + in_ns, "x", 1);
+        bool is_long = t->long_len > 0 && below(t, 30) == 0;
+        size_t job = suite_job(&t->base, topics[below(t, 3)], now_ns + in_ns,
+                               is_long ? long_bytes : "x", is_long ? t->long_len : 1);
         due_record *r = &t->base.jobs[job].record;
 
         r->priority = below(t, 3) == 0 ? 9 : t->by_rank ? (uint8_t)below(t, 4) : 0;
