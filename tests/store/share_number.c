@@ -204,6 +204,32 @@ static void a_claim_leaves_out_what_has_lapsed(struct sharing *t)
     SHARE_CHECK(t, sharing_sent(t, 0) && sharing_got(t, NULL, 0), "it is left out");
 }
 
+/* And nothing else in its place, though more is due: that would be a second claim. */
+static void a_claim_of_what_has_lapsed_claims_nothing_else(struct sharing *t)
+{
+    size_t jobs[2];
+
+    if (!can_doubt(t) || !sharing_all_join(t, 2))
+        return;
+    sharing_put(t, jobs[0] = sharing_job(t, "a", -DUE_MS(5)));
+    SHARE_CHECK(t, sharing_sent(t, 0), "put");
+    sharing_claim(t, 1, 0, SHARE_SHORT_NS);
+    doubt(t, 0, true);
+    if (!in_doubt(t, 0))
+        return;
+    sharing_forget(t);
+    sharing_pass(t, SHARE_PASS_NS);
+    sharing_claim(t, 1, 0, SHARE_LONG_NS);
+    SHARE_CHECK(t, sharing_sent(t, 1) && sharing_got(t, &jobs[0], 1), "another has it");
+    uint64_t taken = t->answer.stamp;
+    sharing_put(t, jobs[1] = sharing_job(t, "a", -DUE_MS(5)));
+    SHARE_CHECK(t, sharing_sent(t, 1), "put");
+    sharing_claim(t, 1, 0, SHARE_SHORT_NS);
+    SHARE_CHECK(t, sharing_sent(t, 0) && sharing_got(t, NULL, 0), "nothing");
+    SHARE_CHECK(t, t->answer.stamp < taken, "as it was");
+    SHARE_CHECK(t, sharing_drain(t, 1, 1), "the other job is there");
+}
+
 /* The answer is that of the exchange, also its stamp, though time and others have gone on. */
 static void an_answer_is_repeated_as_it_was(struct sharing *t)
 {
@@ -279,6 +305,8 @@ const struct suite_test_shared share_number_tests[] = {
     { "number: what never came meets what is now", what_never_came_meets_what_is_now },
     { "number: a claim shows the same jobs", a_claim_shows_the_same_jobs },
     { "number: a claim leaves out what has lapsed", a_claim_leaves_out_what_has_lapsed },
+    { "number: a claim of what has lapsed claims nothing else",
+      a_claim_of_what_has_lapsed_claims_nothing_else },
     { "number: a claim of any size shows the same jobs", a_claim_of_any_size_shows_the_same_jobs },
     { "number: an answer is repeated as it was", an_answer_is_repeated_as_it_was },
     { "number: lanes have numbers of their own", lanes_have_numbers_of_their_own },

@@ -333,13 +333,14 @@ static int run(struct due__redis *s, struct due__share_lane *lane, int64_t until
 }
 
 /* A claim for any topic that got nothing, while something is due in one that it did not name, goes
- * once more for those that it was told. */
+ * once more for those that it was told.  Not one that was in doubt: what it had claimed may have
+ * gone to others since, and then it would claim twice. */
 static bool claims_again(struct due__redis *s, struct due__share_lane *lane)
 {
     struct due__share *h = s->share;
     struct due__share_part *part = &lane->part[0];
 
-    if (lane->plan.claim == NULL || !lane->any || part->rc != 0 || part->changes > 0)
+    if (lane->plan.claim == NULL || !lane->any || part->rc != 0 || part->changes > 0 || part->doubt)
         return false;
     redisReply *const *word = part->answer->element;
     if (word[5]->integer == 0 || word[7]->integer > 0)
