@@ -119,6 +119,15 @@ local function revoke(kind, topic, id)
     return 'o'
 end
 
+-- It has other content, whose record names no key that it has lost to another job: whoever claims
+-- it sees nothing of that, and ends it as one that never had any.
+local function forget_lost_key(id)
+    local key = call('HGET', jk, id)
+    if key and call('HGET', k, key) ~= id then
+        call('HDEL', jk, id)
+    end
+end
+
 local function set(hash, id, value)
     if value == '' then
         call('HDEL', hash, id)
@@ -161,6 +170,9 @@ local function edit(kind, topic, id)
     if wide[kind] then
         call('HSET', KEYS[6], id, ARGV[at + 8])
         set(KEYS[9], id, ARGV[at + 9])
+        if has_keys then
+            forget_lost_key(id)
+        end
     end
     if kind == 'v' then
         return 'd'

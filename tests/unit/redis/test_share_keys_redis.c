@@ -83,6 +83,34 @@ STORED_TEST(share_keys_redis, a_job_that_waits_is_changed_by_the_policy)
     end(two);
 }
 
+/* Its record names the key no more, so who ends it does not look for what is known of that. */
+STORED_TEST(share_keys_redis, one_that_lost_its_key_and_got_other_content_leaves_nothing)
+{
+    due_queue *one = share();
+    due_queue *two = share();
+    due_job job;
+    due_id first;
+    due_id id;
+
+    cr_assert_eq(put(one, 0, "tea", DUE_KEY_REFUSE, &first), 0);
+    cr_assert_eq(take_leased(two, &job, LONG, LONG), 0);
+    cr_assert_eq(put(one, LATER, "next", DUE_KEY_DEBOUNCE, &id), 0);
+    cr_assert_not(due_id_equal(first, id), "the key was taken over");
+    cr_assert_eq(due_nack(&job, LATER), 0);
+    cr_assert_eq(due_update(one, first, "cake", 4), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{mail}:jk"), ":1\r\n");
+    cr_assert_eq(due_promote(one, first), 0);
+    cr_assert_eq(take_leased(one, &job, LONG, LONG), 0);
+    cr_expect(due_id_equal(first, job.id));
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{mail}:jk"), ":1\r\n");
+    due_id who;
+    cr_assert_eq(due_id_of_key(two, "k\0y", 3, &who), 0);
+    cr_expect(due_id_equal(id, who));
+    end(one);
+    end(two);
+}
+
 STORED_TEST(share_keys_redis, a_dead_job_waits_again)
 {
     due_queue *one = share();
