@@ -94,14 +94,21 @@ static void skew_clock(struct history_round *r)
 
 /* ---- Connections ----------------------------------------------------------------------------- */
 
+/* At some of the next commands, of some processes. */
 static void cut(struct history_round *r)
 {
     static const enum fault_what ways[] = { FAULT_RESET, FAULT_CLOSE, FAULT_HALF };
-    int i = any(r);
-    struct fault_cell cell = any_cell(r, ways[history_below(r, 3)]);
+    struct fault_cell cells[8];
+    int last = any(r);
 
-    fault_proxy_plan(r->proxy[i], &cell, 1);
-    (void)fault_proxy_wait(r->proxy[i], 1, 200);
+    for (int i = 0; i < HISTORY_PROCESSES; i++) {
+        size_t n = i == last ? 1 + (size_t)history_below(r, 8) : (size_t)history_below(r, 8);
+
+        for (size_t k = 0; k < n; k++)
+            cells[k] = any_cell(r, ways[history_below(r, 3)]);
+        fault_proxy_plan(r->proxy[i], cells, n);
+    }
+    (void)fault_proxy_wait(r->proxy[last], 1, 200);
     if (history_below(r, 4) == 0)
         fault_proxy_cut(r->proxy[any(r)]);
 }
@@ -110,11 +117,17 @@ static void cut(struct history_round *r)
  * process has sent meanwhile on another connection. */
 static void hole(struct history_round *r)
 {
-    int i = any(r);
+    uint64_t which = 1 + history_below(r, (1 << HISTORY_PROCESSES) - 1);
 
-    if (hold(r, i))
-        pass(r, DUE_MS(900));
-    let_go(r, i);
+    for (int i = 0; i < HISTORY_PROCESSES; i++) {
+        struct fault_cell cell = any_cell(r, FAULT_STALL);
+
+        if ((which >> i & 1) != 0)
+            fault_proxy_plan(r->proxy[i], &cell, 1);
+    }
+    pass(r, DUE_MS(900));
+    for (int i = 0; i < HISTORY_PROCESSES; i++)
+        let_go(r, i);
 }
 
 static void trickle(struct history_round *r)

@@ -256,6 +256,13 @@ static void drain(struct history_round *r)
     replay_free(&replay);
 }
 
+/* What hashes say of jobs that are not there. */
+static const char of_nobody[] =
+    "local n = 0 "
+    "for i = 2, #KEYS do for _, id in ipairs(redis.call('HKEYS', KEYS[i])) do "
+    "if id ~= 'table' and redis.call('HEXISTS', KEYS[1], id) == 0 then n = n + 1 end end end "
+    "return n";
+
 static void end_round(struct history_round *r, struct round_file *f)
 {
     drain(r);
@@ -264,6 +271,8 @@ static void end_round(struct history_round *r, struct round_file *f)
     f->rest = (long)HISTORY_NUMBER(r->server.socket, "EXISTS", KEY "t:a", KEY "t:b", KEY "t:c",
                                    KEY "l:a", KEY "l:b", KEY "l:c", KEY "o:a", KEY "o:b", KEY "o:c",
                                    KEY "g", KEY "g:a", KEY "g:b", KEY "g:c", KEY "gh", KEY "x");
+    f->rest += (long)HISTORY_NUMBER(r->server.socket, "EVAL", of_nobody, "5", KEY "j", KEY "a",
+                                    KEY "jk", KEY "jg", KEY "b");
 }
 
 /* ---- A round --------------------------------------------------------------------------------- */

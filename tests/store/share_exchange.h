@@ -28,6 +28,7 @@ struct replay_exchange {
     size_t n_shown;
     size_t shown_room;
     int64_t asked_ns;    /* monotonic, of all processes; 0: not known */
+    int64_t again_ns;    /* when it was sent last */
     int64_t answered_ns; /* 0: nobody has heard the answer, but it is known */
     bool known;          /* it took effect, and was answered so */
     uint64_t writer;     /* who asked; 0: not known */

@@ -45,6 +45,8 @@ int64_t sharing_now(struct sharing *t)
     int64_t end_ns = suite_soon();
     int rc;
 
+    if (t->own_time && t->heard_ns != 0)
+        return t->answer.now_ns + suite_now_ns() - t->heard_ns;
     do
         rc = sharing_verbs(t, 0)->census(t->base.stores[0], &all, nothing_of, NULL, end_ns);
     while (rc == DUE_EAGAIN && suite_now_ns() < end_ns);
@@ -360,21 +362,20 @@ size_t sharing_job_named(const struct sharing *t, due_id id)
     return job;
 }
 
-/* The name of a group that another process has told: few, and short. */
-static const void *learn_group(struct sharing *t, const due_record *r)
+/* The name of a group, or a key, that another process has told: few, and short. */
+static const void *learn_name(struct sharing *t, const void *name, size_t len)
 {
     enum { MOST = sizeof t->learnt / sizeof t->learnt[0] };
     size_t i = 0;
 
-    if (r->group_len == 0)
+    if (len == 0)
         return NULL;
-    while (
-        i < MOST && t->learnt[i][0] != '\0' &&
-        (strlen(t->learnt[i]) != r->group_len || memcmp(t->learnt[i], r->group, r->group_len) != 0))
+    while (i < MOST && t->learnt[i][0] != '\0' &&
+           (strlen(t->learnt[i]) != len || memcmp(t->learnt[i], name, len) != 0))
         i++;
-    if (i == MOST || r->group_len >= sizeof t->learnt[0])
+    if (i == MOST || len >= sizeof t->learnt[0])
         abort();
-    return memcpy(t->learnt[i], r->group, r->group_len);
+    return memcpy(t->learnt[i], name, len);
 }
 
 /* What another process has put, or changed. */
@@ -392,8 +393,10 @@ static void learn(struct sharing *t, const due_record *r)
     known->attempts = r->attempts;
     known->failures = r->failures;
     known->cause = 0;
-    known->group = learn_group(t, r);
+    known->group = learn_name(t, r->group, r->group_len);
     known->group_len = r->group_len;
+    known->key = learn_name(t, r->key, r->key_len);
+    known->key_len = r->key_len;
 }
 
 static int see_claimed(void *ctx, const due_claimed *shown)
@@ -490,6 +493,7 @@ int sharing_send(struct sharing *t, int s)
         rc = sharing_send_once(t, s);
     while ((rc == DUE_EAGAIN || rc == DUE_EINDOUBT) && suite_now_ns() < end_ns);
     if (rc == 0) {
+        t->heard_ns = suite_now_ns();
         t->number[s][t->work]++;
         for (size_t i = 0; i < t->base.n_changes; i++)
             if (t->results[i] == 0 || t->results[i] == DUE_REVOKED)

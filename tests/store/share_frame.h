@@ -39,16 +39,18 @@ struct sharing {
     size_t n_held;
     size_t held_room;
     unsigned calls;            /* that the last exchange took */
-    char learnt[8][8];         /* names of groups, of others' jobs */
+    char learnt[16][8];        /* names of groups, and keys, of others' jobs */
     size_t marked;             /* what was looked at last, */
     unsigned char mark[32768]; /* and its mark */
     size_t mark_len;
-    int64_t soon_ns;                       /* how long join() may take; 0: SUITE_SOON_NS */
-    uint64_t capacity;                     /* what join() says of it */
-    bool by_rank;                          /* and of its order: by priority */
-    size_t long_len;                       /* some jobs of a step are so long; 0: none */
-    bool may_lose;                         /* a step may be answered DUE_ELOST; */
-    bool lost;                             /* it was, and nothing was done: join anew */
+    int64_t soon_ns;   /* how long join() may take; 0: SUITE_SOON_NS */
+    uint64_t capacity; /* what join() says of it */
+    bool by_rank;      /* and of its order: by priority */
+    int64_t heard_ns;  /* when the last answer came */
+    bool own_time;     /* the time is that of the last answer, and what has gone by since */
+    size_t long_len;   /* some jobs of a step are so long; 0: none */
+    bool may_lose;     /* a step may be answered DUE_ELOST; */
+    bool lost;         /* it was, and nothing was done: join anew */
     void (*heard_late)(struct sharing *t); /* a step's claim had to be sent again; NULL */
 };
 

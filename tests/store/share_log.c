@@ -37,7 +37,7 @@ static void text_end(struct text *t, int fd)
     free(t->bytes);
 }
 
-static int64_t now_ns(void)
+int64_t replay_log_now(void)
 {
     struct timespec now;
 
@@ -97,7 +97,7 @@ void replay_log_asked(int fd, const struct replay_exchange *x)
     struct text t;
     FILE *f = text_begin(&t);
 
-    fprintf(f, "ask %" PRId64 " %zu %d\n", now_ns(), x->n, x->claims);
+    fprintf(f, "ask %" PRId64 " %zu %d\n", replay_log_now(), x->n, x->claims);
     for (size_t i = 0; i < x->n; i++)
         put_change(f, &x->changes[i]);
     if (x->claims) {
@@ -119,8 +119,8 @@ void replay_log_answered(int fd, const struct replay_exchange *x)
     FILE *f = text_begin(&t);
     const struct due_exchange *a = &x->answer;
 
-    fprintf(f, "ans %" PRId64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %d\n", now_ns(), a->stamp,
-            a->now_ns, a->claimed, a->more);
+    fprintf(f, "ans %" PRId64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %d %" PRId64 "\n",
+            replay_log_now(), a->stamp, a->now_ns, a->claimed, a->more, x->again_ns);
     for (size_t i = 0; i < x->n; i++)
         fprintf(f, "r %d\n", x->results[i]);
     for (size_t i = 0; i < x->n_shown; i++) {
@@ -310,6 +310,7 @@ static void read_answered(struct reader *d, FILE *f)
 {
     struct replay_exchange *x = replay_last(d->r);
     int64_t answered_ns = number(d, 1);
+    int64_t again_ns = number(d, 6);
     struct due_exchange answer = { .stamp = whole(d, 2),
                                    .now_ns = number(d, 3),
                                    .claimed = whole(d, 4),
@@ -329,6 +330,7 @@ static void read_answered(struct reader *d, FILE *f)
         } else if (strcmp(word(d, 0), "end") == 0) {
             x->answer = answer;
             x->answered_ns = answered_ns;
+            x->again_ns = again_ns;
             x->known = true;
             d->is.stamp[d->is.work] = answer.stamp;
             d->open = false;

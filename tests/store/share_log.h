@@ -5,14 +5,15 @@
  *
  *     join WRITER             a process, or one that came anew
  *     ask TIME CHANGES CLAIMS then c: a change, l: the claim; sent
- *     ans TIME STAMP NOW CLAIMED MORE then r: results, j: a job that is shown; end
+ *     ans TIME STAMP NOW CLAIMED MORE SENT then r: results, j: a job that is shown; end
  *     mem STAMP NOW STATUSES  what the server remembers of its last answer; then m: a job that it
  *                             has claimed, and the end of the lease that was over; end
  *     not                     it was not done
  *     lost ABOVE BELOW        of what has stamps between, nothing is left
  *
- * The time is CLOCK_MONOTONIC.  `mem` stands behind `ask` if nobody has heard the answer, or behind
- * `ans` if it was heard late: then it says all that was claimed, and not what is left of that.
+ * Times are CLOCK_MONOTONIC; SENT, when it was sent last.  `mem` stands behind `ask` if nobody has
+ * heard the answer, or behind `ans` if it was heard late: then it says all that was claimed, and
+ * not what is left of that.
  */
 #ifndef SHARE_LOG_H
 #define SHARE_LOG_H
@@ -22,6 +23,7 @@
 struct replay_exchange;
 
 void replay_log_line(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int64_t replay_log_now(void);
 void replay_log_asked(int fd, const struct replay_exchange *x);
 void replay_log_answered(int fd, const struct replay_exchange *x);
 

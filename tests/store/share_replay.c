@@ -103,6 +103,8 @@ void replay_shown(struct replay *r, const due_claimed *job)
 void replay_again(struct replay *r)
 {
     replay_last(r)->n_shown = 0;
+    if (r->log != 0)
+        replay_last(r)->again_ns = replay_log_now();
 }
 
 static void exchange_free(struct replay_exchange *x)
@@ -211,6 +213,19 @@ static void note_ended(struct model *m, const struct replay_exchange *x)
             model_end(m, &m->jobs[i], 0);
 }
 
+static const char *is_not_next(struct model *m, const struct replay_exchange *x, size_t i,
+                               size_t at)
+{
+    const char *topic = model_find(m, x->shown[i].id)->topic;
+    const struct model_job *next = model_first_due(m, topic, x->answer.now_ns);
+    char one[DUE_ID_TEXT];
+    char other[DUE_ID_TEXT];
+
+    return differs(x, at, "job %zu, %s, is not the one that is next, %s", i,
+                   due_id_format(x->shown[i].id, one),
+                   next != NULL ? due_id_format(next->id, other) : "none");
+}
+
 static const char *check_claim(struct model *m, const struct replay_exchange *x, size_t at)
 {
     int64_t now_ns = x->answer.now_ns;
@@ -224,7 +239,7 @@ static const char *check_claim(struct model *m, const struct replay_exchange *x,
         if (j == NULL || !asked_for(x, j->topic))
             return differs(x, at, "job %zu is none that was asked for", i);
         if (!model_is_next(m, j, now_ns))
-            return differs(x, at, "job %zu is not the one that is next", i);
+            return is_not_next(m, x, i, at);
         if (j->state == WAITS ? s->lapsed_ns != 0 : model_grains(m, s->lapsed_ns) != j->at)
             return differs(x, at, "job %zu, %s since %lld, is shown with a lease over at %lld", i,
                            j->state == WAITS ? "waiting" : "held", (long long)j->at,
@@ -308,6 +323,32 @@ static void forget_gone(struct model *m)
             m->jobs[i] = m->jobs[--m->n];
 }
 
+static int stamp_is(const void *stamp, const void *exchange)
+{
+    const struct replay_exchange *x = exchange;
+    uint64_t s = *(const uint64_t *)stamp;
+
+    return (s > x->answer.stamp) - (s < x->answer.stamp);
+}
+
+/* Who hears late of a claim is not shown what others have claimed since. */
+static const char *check_shown(const struct replay *r, struct model *m,
+                               const struct replay_exchange *y, size_t at)
+{
+    for (size_t i = 0; i < y->n_shown && y->answered_ns != 0; i++) {
+        const struct model_job *j = model_find(m, y->shown[i].id);
+        const struct replay_exchange *x =
+            j == NULL || j->held == 0 || j->held == y->answer.stamp
+                ? NULL
+                : bsearch(&j->held, r->exchanges, r->n, sizeof *r->exchanges, stamp_is);
+
+        for (size_t k = 0; x != NULL && x->again_ns > y->answered_ns && k < x->n_shown; k++)
+            if (!x->shown[k].unseen && due_id_equal(x->shown[k].id, y->shown[i].id))
+                return differs(x, at, "it shows job %zu, which another one has claimed since", k);
+    }
+    return NULL;
+}
+
 static const char *check_one(struct model *m, const struct replay_exchange *x, size_t at)
 {
     m->shut = false;
@@ -359,6 +400,8 @@ const char *replay_check(struct replay *r)
             continue;
         if (wrong == NULL)
             wrong = check_order(x, before, &asked_ns, i);
+        if (wrong == NULL)
+            wrong = check_shown(r, &m, x, i);
         if (wrong == NULL)
             wrong = check_one(&m, x, i);
         before = x;

@@ -20,6 +20,7 @@ bool share_send(struct sharing *t, int s, bool at_once)
     if (doubt && !(at_once && t->claims))
         t->maker->doubt(t->maker->store.ctx, t->base.stores[s], t->work, below(t, 2));
     bool claims = t->claims;
+    int64_t asked_ns = suite_now_ns();
     replay_asked(t->replay, t->base.changes, t->base.n_changes, claims ? &t->claim : NULL);
     int rc = sharing_send(t, s);
     if (rc == DUE_ELOST && t->may_lose) {
@@ -30,7 +31,9 @@ bool share_send(struct sharing *t, int s, bool at_once)
     if (!suite_answers(&t->base, rc, 0, __FILE__, __LINE__, "exchange"))
         return false;
     replay_answered(t->replay, t->results, &t->answer);
-    if (claims && t->calls > 1 && t->heard_late != NULL)
+    /* A long job that is read when its lease is over may have gone. */
+    bool late = t->calls > 1 || (t->long_len > 0 && suite_now_ns() - asked_ns > DUE_MS(3));
+    if (claims && late && t->heard_late != NULL)
         t->heard_late(t);
     return true;
 }
@@ -123,6 +126,8 @@ static void gather_edit(struct sharing *t)
         sharing_move(t, job, sharing_now(t) + DUE_MS((int64_t)below(t, 60)));
     if (below(t, 8) == 0)
         t->base.changes[0].was_ns += DUE_MS(1);
+    if (!dead && below(t, 8) == 0)
+        t->base.changes[0].record.attempts++; /* which it has not */
     if (kind == 0 && dead && below(t, 2) == 0)
         t->base.changes[0].dead_max = 1 + below(t, 6);
 }
