@@ -169,6 +169,29 @@ struct claim {
     int64_t until_ns;
 };
 
+/* Has it the lease of this claim still?  If nobody can tell it is left out, and due again when that
+ * is over. */
+static bool is_ours(struct due__redis *s, const struct claim *claim, const char *topic,
+                    const redisReply *id)
+{
+    redisReply *got = NULL;
+    int64_t end_us = 0;
+    int rc = due__share_up(s, claim->until_ns);
+
+    if (rc != 0 && rc != DUE_EDURABILITY)
+        return false;
+    due__link_command(s->link, 3);
+    due__link_text(s->link, "ZSCORE");
+    due__share_key(s, "l:", topic);
+    due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
+    if (due__share_talk(s, 1, &got, claim->until_ns) != 0)
+        return false;
+    bool ours =
+        due__reply_is_text(got) && due__share_number(got, 0, &end_us) && end_us == claim->end_us;
+    due__share_forget(&got, 1);
+    return ours;
+}
+
 /* What stands there for a job, if there is any for some of them. */
 static const redisReply *of_job(const redisReply *group, enum group_word which, size_t i)
 {
@@ -197,6 +220,9 @@ static int show_one(struct due__redis *s, const struct claim *claim, const redis
         rc = DUE_ECORRUPT;
     if (rc == DUE_EVERSION)
         return 0;
+    bool read_late = is_long(group, i) && !due__reply_is_text(record);
+    if (rc != 0 && read_late && !is_ours(s, claim, topic, &id))
+        return 0; /* others have claimed it since, and ended it */
     if (rc != 0) {
         set_aside(s, topic, &id, record, claim->answer, claim->until_ns);
         return 0;

@@ -125,6 +125,33 @@ SHARE_TEST(share_doubt, shows_the_same_jobs_again_when_the_visitor_could_not_tak
     go(&other);
 }
 
+/* The record of a long job is read when its claim has been answered: then the job may be gone. */
+REDIS_PROXY_TEST(share_doubt, leaves_out_a_long_job_that_others_have_ended_since)
+{
+    static const char bytes[20000] = "long";
+    struct sharer s = joined_by_proxy();
+    struct sharer other = joined();
+    struct fault_cell cell = {
+        .command = 1, .name = "HGET", .where = FAULT_BEFORE, .what = FAULT_RESET
+    };
+    struct due_claim short_one = { .need = 1, .lease_ns = 1 };
+    due_change c = put(1, 5);
+
+    c.record.data = bytes;
+    c.record.len = sizeof bytes;
+    cr_assert_eq(exchange(&s, &c, 1, NULL), 0);
+    fault_proxy_plan(proxy, &cell, 1);
+    cr_expect_eq(call_once(&s, NULL, 0, &short_one, DUE_S(5)), DUE_EINDOUBT);
+    cr_expect_eq(claim(&other, 1), 0);
+    cr_assert_eq(other.n_held, 1u);
+    cr_expect_eq(say(&other, of_held(&other, 0, DUE_CHANGE_DROP)), 0);
+    cr_expect_eq(exchange(&s, NULL, 0, &short_one), 0);
+    cr_expect_eq(s.n_held, 0u);
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:q", "due:{q}:j"), ":0\r\n", "nothing is set aside");
+    go(&s);
+    go(&other);
+}
+
 /* ---- All that a job may have ----------------------------------------------------------------- */
 
 enum { FAILED = 1, LONG = 2, KEYED = 4, KEEPS = 8, GROUPED = 16, KINDS = 32 };
