@@ -14,7 +14,7 @@ if lane == 'X' then
 end
 local time = call('TIME')
 local clock = time[1] * 1000000 + time[2]
-local stamp = tonumber(call('HGET', KEYS[2], 'stamp') or 0)
+local stamp = (call('HGET', KEYS[2], 'stamp') or 0) + 0 -- an error, if that is no number
 local latest = stamp
 local capacity, beats = tonumber(call('HGET', KEYS[2], 'capacity') or nil), true
 local _, _, topics = struct.unpack('<ddB', ARGV[3])

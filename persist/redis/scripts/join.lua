@@ -43,6 +43,9 @@ if orders then
     end
     order = asked
 end
+local stamp = (call('HGET', KEYS[2], 'stamp') or 0) + 0 -- an error, if that is no number
+local capacity = ARGV[7] ~= '' and ARGV[7] or call('HGET', KEYS[2], 'capacity') or 0
+capacity = capacity + 0
 local by_rank = order == 'priority'
 local format = by_rank and '3' or '2'
 local lives = math.max(call('PTTL', KEYS[7]), tonumber(ARGV[4])) -- others may beat less often
@@ -79,8 +82,7 @@ if ARGV[7] == '0' then
 elseif ARGV[7] ~= '' then
     call('HSET', KEYS[2], 'capacity', ARGV[7])
 end
-local stamp = tonumber(call('HGET', KEYS[2], 'stamp') or 0)
 return {
-    'J', name, fence, stamp, now, tonumber(call('HGET', KEYS[2], 'capacity') or 0),
+    'J', name, fence, stamp, now, capacity,
     by_rank and 1 or 0
 }
