@@ -111,8 +111,7 @@ static void begin_exchange(struct share *s, int script, int lane)
     static const char *const fixed[] = { "fence", "writers", "c",  "h",  "w",  "j",  "a", "dead",
                                          "b",     "topics",  "wr", "w:", "t:", "l:", NULL };
     int kind = kind_of(s, script);
-    bool numbered = script == EDIT || script == PUT || script == PUT_PLAIN || script == WORK ||
-                    script == WORK_PLAIN;
+    bool numbered = script < RANKS && script != ASIDE;
 
     begin(s, kind, 0);
     word_keys(s, fixed);
@@ -360,12 +359,14 @@ static void outcome_words(const struct share_outcome *done, int n)
         word_number(done[0].score);
     for (int i = 0; i < n && kind == 'K'; i++)
         word_number(done[i].score);
-    for (int i = 0; i < n && strchr("nobt", kind) != NULL; i++)
+    for (int i = 0; i < n && strchr("noObt", kind) != NULL; i++)
         word_pair(done[i].id, done[i].entry);
-    for (int i = 0; i < n && strchr("nobr", kind) != NULL; i++) {
+    for (int i = 0; i < n && strchr("noObr", kind) != NULL; i++) {
         word_number(done[i].score);
         word_id(done[i].id);
     }
+    for (int i = 0; i < n && kind == 'O'; i++)
+        word_number(done[i].score);
 }
 
 static void read_jobs(struct share *s)

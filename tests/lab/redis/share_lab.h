@@ -47,8 +47,8 @@ struct share_outcome {
     int topic;
     const char *id;
     int64_t lease;     /* the end with which it was claimed */
-    int64_t score;     /* n o b r: its score; e: how long, in us; K: until when its key is kept */
-    const char *entry; /* n o b t */
+    int64_t score;     /* n o O b r: its score; e: how long; K O: its key is kept until then */
+    const char *entry; /* n o O b t */
 };
 
 struct share_change {
