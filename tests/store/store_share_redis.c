@@ -1,11 +1,13 @@
 /* store_share_redis.c - the suite of shared stores on the Redis store, with a server of its own
- * behind the fault proxy, as a user who may do what docs/redis-layout.md says, and nothing else.
+ * behind the fault proxy, as a user who may do what docs/redis-layout.md says, and nothing else;
+ * and once more (STORE_SUITE_CLUSTER) on a node in cluster mode that has all slots.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #ifdef DUE_HAVE_REDIS
 
+#include "lab/redis/redis_cluster.h"
 #include "lab/redis/redis_place.h"
 #include "lab/redis/redis_user.h"
 #include "redis/share/share.h"
@@ -65,11 +67,23 @@ static void be_the_user(struct place *p)
     snprintf(p->url, sizeof p->url, "unix://due:canary@%s", p->proxy_path);
 }
 
+static bool open_place(struct place *p)
+{
+    if (getenv("STORE_SUITE_CLUSTER") == NULL)
+        return place_open(p);
+    int rc = redis_cluster_start(&p->server, NULL);
+    if (rc == REDIS_SERVER_MISSING)
+        return false;
+    CREW_CHECK(rc == 0, ": the node does not start");
+    place_begin(p);
+    return true;
+}
+
 int main(void)
 {
     static struct place place;
 
-    if (!place_open(&place))
+    if (!open_place(&place))
         return 77;
     crew_watchdog("store_share_redis", 280);
     be_the_user(&place);

@@ -231,7 +231,7 @@ static inline void do_aside(void)
 
 static inline void do_join(void)
 {
-    share_turn(&one, EACH_CLOCK, T0 + 1000); /* names of writers are of the clock */
+    share_turn(&one, EACH_CLOCK, T0 + 1000000); /* names of writers are of the clock */
     share_join(&three);
     each_answered(&three);
 }
