@@ -27,6 +27,7 @@ enum due__reply_class {
     DUE__REPLY_DISK,      /* MISCONF */
     DUE__REPLY_DENIED,    /* NOAUTH, WRONGPASS, NOPERM; or a command was renamed or disabled */
     DUE__REPLY_NOSCRIPT,  /* */
+    DUE__REPLY_UNABLE,    /* no script may write once it has read the clock: see share/script.c */
     DUE__REPLY_ABORTED,   /* EXECABORT: look at the queued commands' replies */
     DUE__REPLY_WRONG      /* WRONGTYPE and all others: a bug, or somebody else's keys */
 };

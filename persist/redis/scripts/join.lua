@@ -49,8 +49,8 @@ capacity = capacity + 0
 local by_rank = order == 'priority'
 local format = by_rank and '3' or '2'
 local lives = math.max(call('PTTL', KEYS[7]), tonumber(ARGV[4])) -- others may beat less often
-call('DEL', KEYS[7])
 local time = call('TIME')
+call('DEL', KEYS[7]) -- where no script may write behind that, nothing was done
 local now = time[1] * 1000000 + time[2]
 local writer = math.max(tonumber(meta[5] or 0) + 1, math.floor(now / 1000), tonumber(ARGV[6]))
 local name = form('%.0f', writer)

@@ -5,6 +5,9 @@
 -- ARGV  5 "owning" or "sharing"  6 "priority": that is to be its order when it is shared; '': it
 --       stays what it was
 -- Answers 1, or 2: that order is by priority.
+if ARGV[5] == 'sharing' then
+    call('TIME') -- where no script may write behind that, nobody could share the queue
+end
 if ARGV[6] ~= '' then
     call('HSET', KEYS[3], 'order', ARGV[6])
 end

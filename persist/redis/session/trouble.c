@@ -74,6 +74,10 @@ int due__redis_error(struct due__redis *s, enum due__reply_class class)
     case DUE__REPLY_FULL:
         due__redis_say(s, "raise its maxmemory", "the server is full");
         return DUE_ENOSPC;
+    case DUE__REPLY_UNABLE:
+        due__redis_say(s, "CONFIG SET lua-replicate-commands yes",
+                       "the server lets no script write that has read its clock");
+        return DUE_ENOTSUP;
     case DUE__REPLY_DENIED:
         say_denied(s);
         return DUE_EACCES;

@@ -124,7 +124,10 @@ void due__share_call_as(struct due__redis *s, const struct due__script *script,
 /* ---- Answers --------------------------------------------------------------------------------- */
 
 /* Redis 6.2 puts the error of a command in a script behind words of its own, and both say of a
- * command that the user must not run something of theirs. */
+ * command that the user must not run something of theirs.  Before Redis 7 a server may be told to
+ * replicate scripts as they are, instead of what they do (lua-replicate-commands no); then none may
+ * write that has read the clock.  There is no asking for that without CONFIG GET, which users need
+ * not be allowed; so it is known by the error of the first such script, which has done nothing. */
 enum due__reply_class due__share_classify(struct due__redis *s, const redisReply *r)
 {
     static const char *const known[] = { "-OOM ", "-READONLY ", "-MISCONF ", "-NOREPLICAS ",
@@ -133,6 +136,8 @@ enum due__reply_class due__share_classify(struct due__redis *s, const redisReply
 
     if (class != DUE__REPLY_WRONG)
         return class;
+    if (strstr(r->str, "after non deterministic commands") != NULL)
+        return DUE__REPLY_UNABLE;
     if (strstr(r->str, "The user executing the script can't") != NULL) {
         s->denied[0] = '\0';
         s->unknown = false;

@@ -438,6 +438,42 @@ REDIS_PROXY_TEST(share_refused, believes_no_answer_that_makes_no_sense)
     go(&s);
 }
 
+/* Redis before 7 with lua-replicate-commands off, as it says it: of a join, of the first step by
+ * which an owner's queue becomes shared, and if it was switched off later. */
+REDIS_PROXY_TEST(share_refused, by_a_server_whose_scripts_must_not_write_what_is_said)
+{
+    static const char says[] =
+        "-ERR Error running script (call to f_bfad): @user_script:1: @user_script: 1: Write "
+        "commands not allowed after non deterministic commands. Call redis.replicate_commands() "
+        "at the start of your script.";
+    struct fault_cell cell = {
+        .command = 1, .name = "EVALSHA", .where = FAULT_BEFORE, .what = FAULT_REPLACE, .text = says
+    };
+    char url[128];
+    struct sharer s;
+
+    snprintf(url, sizeof url, "unix://%s/proxy", server.dir);
+    fault_proxy_plan(proxy, &cell, 1);
+    cr_expect_eq(join_as(&s, make((due_redis_options){ 0 }, url), LONG_NS), DUE_ENOTSUP);
+    cr_expect_not_null(strstr(error.hint, "lua-replicate-commands"), "%s", error.hint);
+    due_redis_free(s.store);
+    finish(opened((due_redis_options){ 0 }));
+    cell.name = "EVAL";
+    fault_proxy_plan(proxy, &cell, 1);
+    cr_expect_eq(join_as(&s, make((due_redis_options){ 0 }, url), LONG_NS), DUE_ENOTSUP);
+    cr_expect_eq(fault_proxy_struck(proxy), 1u);
+    cr_expect_not_null(strstr(ASK("HGETALL", "due:{q}:meta"), "owner"));
+    due_redis_free(s.store);
+    s = joined_by_proxy();
+    cell.name = "EVALSHA";
+    fault_proxy_plan(proxy, &cell, 1);
+    cr_expect_eq(say(&s, put(1, 5)), DUE_ENOTSUP);
+    fault_proxy_plan(proxy, &cell, 1);
+    cr_expect_eq(s.verbs->beat(s.store, &(struct due_beat){ 0 }, soon(LONG_NS)), DUE_ENOTSUP);
+    cr_expect_eq(say(&s, put(1, 5)), 0);
+    go(&s);
+}
+
 /* Each key in turn holds something else: an error, and all is well when it is gone. */
 SHARE_TEST(share_refused, says_so_of_a_key_that_holds_something_else)
 {
