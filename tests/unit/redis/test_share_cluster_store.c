@@ -56,6 +56,7 @@ static void by_turns(void)
         nothing_else("owned");
         finish(store);
     }
+    free(was.line);
 }
 
 Test(share_cluster, node_has_a_queue_that_is_owned_and_shared_by_turns, .init = serve_a_node,
