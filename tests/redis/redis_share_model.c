@@ -10,7 +10,12 @@
  *   Waking   without a fault nobody waits while something is due.  After one writer was killed, or
  *            stopped for a while, nothing is overdue by more than the grace while another waits.
  *
- *     redis_share_model [--ops N] [--seed S]
+ *   Stamps   each answer has a higher one than all before.
+ *
+ * With --self the faults of redis_share_faults.h are planted in the scripts, one after the other,
+ * and each has to be seen.
+ *
+ *     redis_share_model [--ops N] [--seed S] [--self]
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -18,14 +23,16 @@
 #include "lab/model.h"
 #include "lab/redis/redis_server.h"
 #include "lab/redis/share_lab.h"
+#include "redis/redis_share_faults.h"
 
-#define T0      INT64_C(1800000000000000)
-#define MS      INT64_C(1000)
-#define GRACE   (20 * MS)
-#define WRITERS 5
-#define JOBS    512
-#define STEPS   60
-#define MOVED   "01234567890123456789attempts" /* an entry: what stands there is compared */
+#define T0           INT64_C(1800000000000000)
+#define MS           INT64_C(1000)
+#define GRACE        (20 * MS)
+#define WRITERS      5
+#define JOBS         512
+#define STEPS        60
+#define FAULT_ROUNDS 1500
+#define MOVED        "01234567890123456789attempts" /* an entry: what stands there is compared */
 
 enum job_state { GONE, WAITS, OUT };
 
@@ -59,6 +66,8 @@ static struct job job[JOBS];
 static int n_jobs, n_writers;
 static int64_t now;
 static bool fault;
+static bool is_again, beats; /* a number sent twice; a call that has none */
+static int64_t last_stamp;
 static uint64_t random_state;
 static char why[600];
 
@@ -151,6 +160,10 @@ static bool said(struct writer *w)
 {
     if (w->s.answer.code != 'D')
         return WRONG("answer %c %s", w->s.answer.code, w->s.answer.error);
+    if (!is_again && !beats && w->s.answer.stamp <= last_stamp)
+        return WRONG("a stamp that is not higher than all before");
+    if (!is_again && !beats)
+        last_stamp = w->s.answer.stamp;
     if (w->s.answer.rang > 0)
         w->guard = now + GRACE;
     return true;
@@ -222,7 +235,10 @@ static bool work(struct writer *w, bool is_done)
             memcpy(ids[i], first.job[i].id, sizeof ids[i]);
         share_again(&w->s, 1);
         share_work(&w->s, done, n, claim);
-        if (!said(w) || w->s.answer.stamp != first.stamp || w->s.answer.count != first.count ||
+        is_again = true;
+        bool fine = said(w);
+        is_again = false;
+        if (!fine || w->s.answer.stamp != first.stamp || w->s.answer.count != first.count ||
             strcmp(w->s.answer.status, first.status) != 0)
             return WRONG("a number sent twice is answered differently");
         for (int i = 0; i < first.count; i++) {
@@ -243,7 +259,9 @@ static bool beat(struct writer *w)
 {
     w->guard = 0;
     share_beat(&w->s);
+    beats = true;
     bool fine = said(w);
+    beats = false;
     w->guard = 0;
     return fine;
 }
@@ -456,6 +474,7 @@ static void begin(unsigned pattern)
     freeReplyObject(redisCommand(c, "FLUSHALL"));
     redisFree(c);
     n_jobs = 0;
+    last_stamp = 0;
     fault = false;
     now = T0;
     n_writers = 2 + (int)(pattern / 3 % (WRITERS - 1));
@@ -491,29 +510,70 @@ static size_t run(const struct model_step *step, size_t count, unsigned pattern)
     return at;
 }
 
+static void draw(struct model_step step[STEPS], uint64_t *seed)
+{
+    for (size_t i = 0; i < STEPS; i++) {
+        step[i].verb = (uint32_t)model_below(seed, 1 << 30);
+        step[i].n = (uint32_t)model_below(seed, 1 << 30);
+        step[i].value = model_random(seed);
+    }
+}
+
+static void tell(struct model_step step[STEPS], uint64_t seed, uint64_t round)
+{
+    size_t left = model_shrink(step, STEPS, (unsigned)round, run);
+    size_t at = run(step, left, (unsigned)round);
+
+    printf("seed %" PRIu64 ", round %" PRIu64 ": step %zu of %zu: %s\n", seed, round, at, left,
+           why);
+    for (size_t i = 0; i < left; i++)
+        printf("  %u by %u, %016" PRIx64 "\n", step[i].verb % 12, step[i].n, step[i].value);
+}
+
+/* Each fault has to be seen within so many rounds.  How many were not. */
+static int plant_all(uint64_t first_seed)
+{
+    struct model_step step[STEPS];
+    int missed = 0;
+
+    for (size_t i = 0; i < sizeof share_faults / sizeof share_faults[0]; i++) {
+        uint64_t seed = first_seed;
+        uint64_t round = 0;
+        bool seen = false;
+
+        share_fault = &share_faults[i];
+        share_faults_placed = 0;
+        for (; round < FAULT_ROUNDS && !seen; round++) {
+            draw(step, &seed);
+            seen = run(step, STEPS, (unsigned)round) < STEPS;
+        }
+        missed += !seen || share_faults_placed == 0;
+        printf("%-52s %s\n", share_faults[i].name,
+               share_faults_placed == 0 ? "THERE IS NO SUCH TEXT"
+               : seen                   ? why
+                                        : "SURVIVED");
+    }
+    share_fault = NULL;
+    return missed;
+}
+
 int main(int argc, char **argv)
 {
-    struct model_options o = model_options(argc, argv, 200000);
+    bool self = argc > 1 && strcmp(argv[argc - 1], "--self") == 0;
+    struct model_options o = model_options(argc - self, argv, 200000);
     struct model_step step[STEPS];
     uint64_t seed = o.seed;
     int rc = redis_server_start(&server, NULL);
 
     if (rc != 0)
         return rc == REDIS_SERVER_MISSING ? 77 : 1;
-    for (uint64_t round = 0; round * STEPS < o.ops / 100 && rc == 0; round++) {
-        for (size_t i = 0; i < STEPS; i++) {
-            step[i].verb = (uint32_t)model_below(&seed, 1 << 30);
-            step[i].n = (uint32_t)model_below(&seed, 1 << 30);
-            step[i].value = model_random(&seed);
-        }
+    if (self)
+        rc = plant_all(seed) == 0 ? 0 : 1;
+    for (uint64_t round = 0; !self && round * STEPS < o.ops / 100 && rc == 0; round++) {
+        draw(step, &seed);
         if (run(step, STEPS, (unsigned)round) == STEPS)
             continue;
-        size_t left = model_shrink(step, STEPS, (unsigned)round, run);
-        size_t at = run(step, left, (unsigned)round);
-        printf("seed %" PRIu64 ", round %" PRIu64 ": step %zu of %zu: %s\n", o.seed, round, at,
-               left, why);
-        for (size_t i = 0; i < left; i++)
-            printf("  %u by %u, %016" PRIx64 "\n", step[i].verb % 12, step[i].n, step[i].value);
+        tell(step, o.seed, round);
         rc = 1;
     }
     redis_server_stop(&server);

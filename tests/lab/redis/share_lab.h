@@ -114,6 +114,17 @@ struct share {
  * them.  Whoever makes the queue anew may clear it. */
 extern int share_tied;
 
+/* A fault in the scripts: up to two texts, as they stand there without comments and indentation,
+ * become others in every script that has them. */
+struct share_fault {
+    const char *name;
+    struct {
+        const char *is, *becomes;
+    } text[2];
+};
+extern const struct share_fault *share_fault; /* in all that is loaded from now on; NULL: none */
+extern int share_faults_placed;               /* so many texts have been exchanged */
+
 /* Connects and loads the scripts.  @clock: they read the time from a list of that name instead of
  * the server's clock (share_turn). */
 void share_begin(struct share *s, const char *socket, const char *queue, const char *clock);

@@ -7,11 +7,14 @@
 
 #include "lab/redis/share_lab.h"
 
-static void share_fail(const char *what)
+static void stop_with(const char *what)
 {
     fprintf(stderr, "share_lab: %s\n", what);
     abort();
 }
+
+const struct share_fault *share_fault;
+int share_faults_placed;
 
 #define MORE 512 /* what a text may be longer with another clock, and torn */
 
@@ -33,17 +36,19 @@ char *share_text(const struct due__script *script, const char *clock, int torn, 
     char with[MORE / 2];
 
     if (text == NULL)
-        share_fail("no memory");
+        stop_with("no memory");
     memcpy(text, script->text, script->len + 1);
     snprintf(with, sizeof with, "call('LRANGE','%s',0,1)", clock != NULL ? clock : "");
     if (clock != NULL && !replace(text, "call('TIME')", with) && script != &due__script_page)
-        share_fail("a script reads no clock");
+        stop_with("a script reads no clock");
     snprintf(with, sizeof with,
              "local form,left=string.format,%d local function call(...) left=left-1 "
              "if left==0 then error('torn') end return redis.call(...) end",
              torn);
     if (torn > 0 && !replace(text, "local call, form = redis.call, string.format", with))
-        share_fail("a script calls nothing");
+        stop_with("a script calls nothing");
+    for (int i = 0; share_fault != NULL && i < 2 && share_fault->text[i].is != NULL; i++)
+        share_faults_placed += replace(text, share_fault->text[i].is, share_fault->text[i].becomes);
     *len = strlen(text);
     return text;
 }
