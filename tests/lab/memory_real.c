@@ -199,7 +199,7 @@ void memory_real_gone(struct memory_store *s)
     if (store == NULL || s->real_calls > 0)
         return;
     s->real = NULL;
-    store->verbs->free(store);
+    (store->verbs->free)(store);
 }
 
 void memory_real_interrupt(struct memory_store *s)

@@ -453,7 +453,8 @@ MALL_TEST(share_verbs, a_pool_extends_the_leases_of_its_jobs_in_the_store)
     crew_call_asleep(&other);
     for (int64_t i = 1; i <= 8; i++) {
         mall_turn_to(&m, 60 * i);
-        WAIT_UNTIL(desk_stats(&desk).extended == (uint64_t)i);
+        WAIT_UNTIL(desk_stats(&desk).extended == (uint64_t)i); /* it was sent, */
+        WAIT_UNTIL(lab_stats(&m.lab[1]).leased == 1);          /* and answered */
     }
     cr_expect_eq(due_job_stopping(desk.state->at), 0);
     cr_expect(!atomic_load(&other.thread.back));
