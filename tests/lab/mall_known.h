@@ -34,8 +34,6 @@ static const struct mall_known mall_known[] = {
       "no answer of a server comes within 5 ms for sure" },
     { "share_need", "one_job_is_claimed_for_each_who_waits",
       "eight thousand round trips, one after the other" },
-    { "share_verbs", "a_pool_extends_the_leases_of_its_jobs_in_the_store",
-      "an extension is counted when it is sent, and the clock turned before its answer" },
     { "share_turns", "past_a_claim_on_its_way_leave_its_job_for_one_lease_more",
       "the clock is turned while a claim is made, not before or after it" },
 };
