@@ -47,6 +47,21 @@ static void acquire_times(void *n)
     }
 }
 
+/* Who is inside does not have the bias any more once it was taken away: so he does what is to be
+ * done by those who have it no longer. */
+static void acquire_and_ask(void *arg)
+{
+    struct due__lock *l = &bias_lab->lock;
+
+    (void)arg;
+    for (int i = 0; i < 2; i++) {
+        due__lock_acquire(l);
+        bool lost = due__load_seq(&l->bias) != 1; /* no edge: it does not come back meanwhile */
+        explore_check(!lost || !due__lock_is_biased(l), "it was taken away, and counts still");
+        hold();
+    }
+}
+
 static void open_lock(void)
 {
     bias_lab = explore_new(sizeof *bias_lab);
@@ -60,6 +75,14 @@ static void lock_setup(void)
     explore_thread("owner", acquire_times, as_arg(2));
     explore_thread("other", acquire_times, as_arg(1));
     explore_thread("third", acquire_times, as_arg(1));
+}
+
+static void lost_setup(void)
+{
+    open_lock();
+    bias_to(&bias_lab->lock, 1);
+    explore_thread("owner", acquire_and_ask, NULL);
+    explore_thread("other", acquire_times, as_arg(2));
 }
 
 static void lock_check(void)
@@ -323,6 +346,8 @@ static void queue_asleep_check(void)
 const struct explore_scenario explore_scenarios_bias[] = {
     LOCK("bias_lock", "L2: the owner and two others take it", lock_setup, lock_check, (3, 1, 0, 0),
          (5, 3, 0, 1), 20),
+    LOCK("bias_lost", "L2: what was just taken away does not count", lost_setup, lock_check,
+         (2, 1, 0, 0), (4, 2, 0, 1), 20),
     LOCK("bias_granted", "L2: two take it, and each second time in a row it is granted",
          granted_setup, granted_check, (3, 1, 0, 0), (5, 3, 0, 1), 20),
     LOCK("bias_knock", "L2, E1: the owner and another put, knock and try", knock_setup, knock_check,

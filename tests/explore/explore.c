@@ -27,6 +27,7 @@ static const struct explore_scenario *const rooms[] = {
     explore_scenarios_calling,       /* calls that pass from one to the next */
     explore_scenarios_ahead,         /* what is shown, and what stands before it */
     explore_scenarios_next,          /* the next job, in one tenure */
+    explore_scenarios_sweep,         /* a look whether to sweep */
     explore_scenarios_far,           /* jobs with a time ahead, by the shortest way */
     explore_scenarios_closing,       /* close against everybody, and room */
     explore_scenarios_settings,      /* proxies, clocks, the descriptor */

@@ -100,6 +100,7 @@ extern const struct explore_scenario explore_scenarios_calling[];
 extern const struct explore_scenario explore_scenarios_ahead[];
 extern const struct explore_scenario explore_scenarios_next[];
 extern const struct explore_scenario explore_scenarios_bias[];
+extern const struct explore_scenario explore_scenarios_sweep[];
 extern const struct explore_scenario explore_scenarios_far[];
 extern const struct explore_scenario explore_scenarios_closing[];
 extern const struct explore_scenario explore_scenarios_settings[];
