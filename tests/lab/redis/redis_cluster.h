@@ -48,16 +48,23 @@ static inline bool redis_cluster_take(const struct redis_server *s, unsigned fro
 /* As redis_server_start().  @key: the slot of that one; NULL: all. */
 static inline int redis_cluster_start(struct redis_server *s, const char *key)
 {
-    static const char *const options[] = { "--cluster-enabled",
-                                           "yes",
-                                           "--cluster-config-file",
-                                           "nodes.conf",
-                                           "--cluster-require-full-coverage",
-                                           "no",
-                                           "--port",
-                                           "0",
-                                           NULL };
-    int rc = redis_server_start(s, options);
+    char port[8]; /* of the cluster's bus: that of another test's node is taken */
+    const char *const options[] = { "--cluster-enabled",
+                                    "yes",
+                                    "--cluster-config-file",
+                                    "nodes.conf",
+                                    "--cluster-require-full-coverage",
+                                    "no",
+                                    "--port",
+                                    "0",
+                                    "--cluster-port",
+                                    port,
+                                    NULL };
+    int rc = -1;
+    for (unsigned i = 0; i < 5 && rc == -1; i++) {
+        snprintf(port, sizeof port, "%u", 20000 + ((unsigned)getpid() * 7 + i * 997) % 10000);
+        rc = redis_server_start(s, options);
+    }
     unsigned slot = 0;
 
     if (rc != 0)
