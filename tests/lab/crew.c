@@ -176,22 +176,26 @@ static char look_at(int tid, uint64_t *switches)
     return state;
 }
 
-/* Calls of look_at() for all threads: their number, and the sum of their switches. */
-static unsigned look_at_all(uint64_t *switches)
+/* Calls of look_at() for all threads: their number, the sum of their switches, and how many are not
+ * asleep. */
+static unsigned look_at_all(uint64_t *switches, unsigned *awake)
 {
     DIR *tasks = opendir("/proc/self/task");
     struct dirent *task;
     unsigned threads = 0;
 
     *switches = 0;
+    *awake = 0;
     if (tasks == NULL)
         return 0;
     while ((task = readdir(tasks)) != NULL) {
         uint64_t own = 0;
+        char state = task->d_name[0] != '.' ? look_at(atoi(task->d_name), &own) : 0;
 
-        if (task->d_name[0] != '.' && look_at(atoi(task->d_name), &own) != 0) {
+        if (state != 0) {
             threads++;
             *switches += own;
+            *awake += state != 'S';
         }
     }
     closedir(tasks);
@@ -201,16 +205,18 @@ static unsigned look_at_all(uint64_t *switches)
 uint64_t crew_switches(void)
 {
     uint64_t switches;
+    unsigned awake;
 
-    look_at_all(&switches);
+    look_at_all(&switches, &awake);
     return switches;
 }
 
 unsigned crew_threads(void)
 {
     uint64_t switches;
+    unsigned awake;
 
-    return look_at_all(&switches);
+    return look_at_all(&switches, &awake);
 }
 
 /* ---- A thread ---- */
@@ -284,6 +290,24 @@ void crew_until_all_asleep(struct crew_thread *const *t, unsigned n)
             last[i] = switches;
         }
         all += asleep == n;
+        sched_yield();
+    }
+}
+
+void crew_until_others_asleep(void)
+{
+    uint64_t last = 0;
+    unsigned all = 0;
+
+    for (unsigned seen = 0; seen < SEEN_ASLEEP && all < SEEN_ASLEEP_ALL; seen++) {
+        uint64_t switches;
+        unsigned awake;
+
+        look_at_all(&switches, &awake);
+        if (awake > 1 || switches != last) /* we are awake */
+            seen = 0;
+        all += awake <= 1;
+        last = switches;
         sched_yield();
     }
 }

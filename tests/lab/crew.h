@@ -72,6 +72,7 @@ int crew_join(struct crew_thread *t); /* what its run() returned */
 /* Until the thread sleeps in the kernel, or its call has returned. */
 void crew_until_asleep(struct crew_thread *t);
 void crew_until_all_asleep(struct crew_thread *const *t, unsigned n); /* at once; 16 at most */
+void crew_until_others_asleep(void); /* all threads of the process but the one that asks */
 
 /* ---- A thread that makes one call ---- */
 

@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -25,7 +26,7 @@ static struct refusal threads = { .at = -1 };
 static struct refusal timers = { .at = -1 };
 static struct refusal numbers = { .at = -1 };
 static struct refusal maps = { .at = -1 };
-static atomic_bool refuses_late; /* a thread: when those before it have done something */
+static void (*_Atomic refuses_after)(void); /* a thread: what is waited for before, or NULL */
 
 static bool refused(struct refusal *r)
 {
@@ -50,8 +51,9 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(v
     memcpy(&next, &found, sizeof next);
     if (!refused(&threads))
         return next(thread, attr, run, arg);
-    if (atomic_load(&refuses_late))
-        crew_sleep(DUE_MS(50));
+    void (*after)(void) = atomic_load(&refuses_after);
+    if (after != NULL)
+        after();
     return EAGAIN;
 }
 
@@ -181,11 +183,11 @@ Test(refused, thread_leaves_nothing_behind_of_what_was_stored, .timeout = 60)
             flaky_init(&memory, FLAKY_NEVER);
             due_options options = { DUE_OPTIONS_INIT, .allocator = &memory.hooks, .store = store,
                                     .proxies = (enum due_proxies)mode };
-            atomic_store(&refuses_late, true);
+            atomic_store(&refuses_after, crew_until_others_asleep);
             refuse(&threads, n);
             cr_assert_eq(due_open(&q, &options, NULL), DUE_ESYS);
             refuse(&threads, -1);
-            atomic_store(&refuses_late, false);
+            atomic_store(&refuses_after, NULL);
             cr_expect_eq(atomic_load(&memory.live), 0u, "mode %d, thread %d", mode, n);
             cr_expect_eq(crew_threads(), before);
             store->verbs->free(store);
@@ -201,26 +203,103 @@ static void never_called(void *ctx, const due_job *job, due_answer *answer)
     (void)answer;
 }
 
-/* The keeper's, or a worker's: those that had begun have ended, and the queue can be freed. */
+/* The keeper's, or a worker's: those that had begun have ended, also those that slept already, and
+ * the queue can be freed. */
 LAB_TEST(refused, thread_leaves_nothing_behind_of_a_pool)
 {
-    enum { WORKERS = 2 };
-    struct lab lab = lab_open();
-    unsigned before = crew_threads();
+    enum { WORKERS = 3 };
 
-    for (int n = 0; n <= WORKERS; n++) {
-        due_workers *w = (due_workers *)(void *)&lab;
+    for (int i = 0; i < 4; i++) {
+        struct lab lab = lab_open(.kernel = i % 2);
+        unsigned before = crew_threads();
 
-        refuse(&threads, n);
-        int rc = due_workers_start(&w, lab.q, NULL, 0, WORKERS, never_called, NULL, NULL);
-        refuse(&threads, -1);
-        cr_expect_eq(rc, DUE_ESYS, "thread %d: %s", n, due_error_name(rc));
-        cr_expect_null(w);
-        cr_expect_eq(crew_threads(), before, "thread %d", n);
+        atomic_store(&refuses_after, i / 2 ? crew_until_others_asleep : NULL);
+        for (int n = 0; n <= WORKERS; n++) {
+            due_workers *w = (due_workers *)(void *)&lab;
+
+            refuse(&threads, n);
+            int rc = due_workers_start(&w, lab.q, NULL, 0, WORKERS, never_called, NULL, NULL);
+            refuse(&threads, -1);
+            cr_expect_eq(rc, DUE_ESYS, "thread %d: %s", n, due_error_name(rc));
+            cr_expect_null(w);
+            while (crew_threads() != before) /* who is joined is seen for a moment longer */
+                sched_yield();
+        }
+        atomic_store(&refuses_after, NULL);
+        lab_enqueue(&lab, "tea", .delay_ns = 0);
+        cr_expect_str_eq(lab_dequeue(&lab), "tea");
+        lab_close(&lab);
     }
-    lab_enqueue(&lab, "tea", .delay_ns = 0);
-    cr_expect_str_eq(lab_dequeue(&lab), "tea");
-    lab_close(&lab);
+}
+
+static struct {
+    struct due_queue *q;
+    sem_t begun; /* a handler has begun */
+    sem_t go;    /* it may return */
+    const due_job *job;
+    atomic_bool refused; /* another thread */
+} busy;
+
+static void take(sem_t *s)
+{
+    while (sem_wait(s) != 0)
+        continue;
+}
+
+static void busy_handle(void *ctx, const due_job *job, due_answer *answer)
+{
+    (void)ctx;
+    busy.job = job;
+    sem_post(&busy.begun);
+    take(&busy.go);
+    *answer = due_answer_ack();
+}
+
+static void until_busy(void)
+{
+    take(&busy.begun);
+    atomic_store(&busy.refused, true);
+}
+
+static int start_pool(void *refused_thread)
+{
+    due_workers *w;
+
+    refuse(&threads, *(const int *)refused_thread);
+    int rc = due_workers_start(&w, busy.q, NULL, 0, 3, busy_handle, NULL, NULL);
+    refuse(&threads, -1);
+    return rc;
+}
+
+/* A job that had been begun by then is told to stop, is waited for, and its answer is heard. */
+LAB_TEST(refused, thread_of_a_pool_waits_for_the_handlers_of_the_others)
+{
+    for (int i = 0; i < 4; i++) {
+        int n = 2 + i / 2;
+        struct lab lab = lab_open(.kernel = i % 2);
+        struct crew_thread starter;
+
+        busy.q = lab.q;
+        sem_init(&busy.begun, 0, 0);
+        sem_init(&busy.go, 0, 0);
+        lab_enqueue(&lab, "tea", .delay_ns = 0);
+        atomic_store(&refuses_after, until_busy);
+        atomic_store(&busy.refused, false);
+        crew_go(&starter, start_pool, &n);
+        while (!atomic_load(&busy.refused))
+            sched_yield();
+        crew_until_asleep(&starter);
+        cr_expect(!atomic_load(&starter.back), "thread %d: a handler runs", n);
+        cr_expect_eq(due_job_stopping(busy.job), 1);
+        sem_post(&busy.go);
+        cr_expect_eq(crew_join(&starter), DUE_ESYS);
+        atomic_store(&refuses_after, NULL);
+        cr_expect_eq(lab_stats(&lab).acked, 1u);
+        cr_expect_eq(lab_stats(&lab).leased, 0u);
+        lab_close(&lab);
+        sem_destroy(&busy.begun);
+        sem_destroy(&busy.go);
+    }
 }
 
 LAB_TEST(refused, thread_leaves_a_manual_clock_free)
