@@ -381,6 +381,7 @@ void due__work(void *worker)
     struct due__worker *me = worker;
 
     due__handling_begin(me->pool);
+    me->pause_ns = PAUSE_MIN_NS / 2;
     while (!due__workers_leaving(me->pool) && (begin(me) || fetch(me)))
         handle(me);
     leave(me);
