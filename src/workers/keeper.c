@@ -8,7 +8,7 @@
  *                then looks at every worker.  All four sequentially consistent (a worker's lock is,
  *                as its release is a full fence): either the worker sees that it is too late for
  *                its jobs, and rings, or the keeper sees them.
- *            described elsewhere: F1 and F4 worker.c
+ *            described elsewhere: F1, F4 and F5 worker.c
  *
  * Not here   Whoever handles a job looks himself whether its lease has ended: pool.c.
  */
@@ -125,16 +125,6 @@ static int64_t look(struct due_workers *pool, int64_t now_ns)
     return due__time_add(now_ns, next);
 }
 
-static bool over(struct due_workers *pool)
-{
-    struct due__tenure t;
-
-    due__enter(pool->q, &t);
-    bool none = pool->alive == 0;
-    due__tenure_end(pool->q, &t);
-    return none;
-}
-
 void due__keep(void *arg)
 {
     struct due_workers *pool = arg;
@@ -142,7 +132,7 @@ void due__keep(void *arg)
     int64_t first = DUE_FOREVER;
     int64_t stay_ns = 0;
 
-    while (!over(pool)) {
+    while (!due__workers_ended(pool)) {
         int64_t now = due__timeout_now(q);
 
         if (first == DUE_FOREVER)

@@ -3,7 +3,7 @@
  * Each worker counts as a caller inside its queue for all of its life: so whoever closes the queue
  * waits for the handlers, and the last worker to leave tells him.
  *
- * Edges      described elsewhere: F1 F2 worker.c, F3 keeper.c, C1 inside.c, E3 tenure.c
+ * Edges      described elsewhere: F1 F2 F5 worker.c, F3 keeper.c, C1 inside.c, E3 tenure.c
  */
 #include "workers/pool.h"
 
@@ -148,14 +148,10 @@ static void destroy(struct due_workers *pool, bool forked)
 static void dismiss(struct due_workers *pool, size_t started)
 {
     struct due_queue *q = pool->q;
-    struct due__tenure t;
 
     due__store_seq(&pool->quit, 1); /* F2 */
     due__quit_ring(q, &pool->quit);
-    due__enter(q, &t);
-    due__sub_seq(&pool->alive, (uint32_t)(pool->threads - started)); /* no edge: as in leave() */
-    pool->inside -= (uint32_t)(pool->threads - started);
-    due__tenure_end(q, &t);
+    due__sub_seq(&pool->alive, (uint32_t)(pool->threads - started)); /* F5 */
     for (size_t i = started; i < pool->threads; i++)
         due__inside_leave(q);
     due__bell_ring(&pool->rest->bell);
@@ -298,17 +294,6 @@ int due_workers_stop(due_workers *pool, int64_t timeout_ns)
     return rc;
 }
 
-/* Have all workers ended? */
-static bool ended(struct due_workers *pool)
-{
-    struct due__tenure t;
-
-    due__enter(pool->q, &t);
-    bool none = pool->alive == 0;
-    due__tenure_end(pool->q, &t);
-    return none;
-}
-
 int due_workers_free(due_workers *pool)
 {
     int cancel;
@@ -320,7 +305,7 @@ int due_workers_free(due_workers *pool)
         destroy(pool, true);
         return 0;
     }
-    if (!ended(pool))
+    if (!due__workers_ended(pool))
         return DUE_EBUSY;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* a join is a point of it */
     for (size_t i = 0; i < pool->threads; i++)

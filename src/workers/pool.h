@@ -7,7 +7,7 @@
  *            worker's lock at a time.  None is held in a handler, or in a call that may go to a
  *            store.
  *
- * The edges F1 to F4 are described in worker.c and keeper.c.
+ * The edges F1 to F5 are described in worker.c and keeper.c.
  */
 #ifndef DUE__POOL_H
 #define DUE__POOL_H
@@ -74,8 +74,8 @@ struct due_workers {
     int64_t extend_max_ns;       /* I */
     bool promises;               /* I  leases are only promised at first (deferred_lease.c) */
     uint32_t batch_max;          /* I  jobs that one worker may reserve at a time */
-    uint32_t alive;              /* T  workers that have not ended; for the figures A, no edge */
-    uint32_t inside;             /* T  workers that are not out of the queue */
+    uint32_t alive;              /* A  F5: workers that have not ended */
+    uint32_t inside;             /* T  workers that are not out of the queue, if all were started */
     uint32_t quit;               /* A  F2: 1: take no more */
     uint32_t abandoned;          /* A  no edge: 1: extend no lease any more */
     uint32_t idle;               /* A  F1: workers that wait for a job */
@@ -97,9 +97,13 @@ void due__work(void *worker); /* a worker's thread */
 /* No new job is to be begun. */
 bool due__workers_leaving(const struct due_workers *pool);
 
-/* What @w has not begun goes back to the queue. */
+/* All have ended, and none will touch its jobs any more. */
+bool due__workers_ended(const struct due_workers *pool);
+
 /* The job of a handler that runs: its lease is a real one from here on. */
 void due__worker_settle(const due_job *job);
+
+/* What @w has not begun goes back to the queue. */
 void due__worker_give_back(struct due__worker *w);
 
 /* Under the lock of @w: a promised lease becomes a real one, that ends at @until_ns. */

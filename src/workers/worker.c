@@ -12,6 +12,8 @@
  *                under the lock before it waits, and whenever it has none in hand
  *            F4  whoever takes a job that stands with a worker copies it, then lowers the count ->
  *                the worker sees that none is left, and writes over them
+ *            F5  a worker that ends counts itself out, then leaves the queue and rings the keeper
+ *                -> the keeper, and who has stopped the pool or closed the queue, see none left
  *            described elsewhere: F3 keeper.c, C1 inside.c, E3 tenure.c
  *
  * Not here   Extending leases, and giving back what stands with a stuck worker: keeper.c.
@@ -31,6 +33,11 @@ bool due__workers_leaving(const struct due_workers *pool)
 {
     return due__load_seq(&pool->quit) ||                                            /* F2 */
            (due__load_seq(&pool->q->state) & DUE__CLOSING) || due__forked(pool->q); /* E3 */
+}
+
+bool due__workers_ended(const struct due_workers *pool)
+{
+    return due__load_seq(&pool->alive) == 0; /* F5 */
 }
 
 /* ---- Beginning a job ---- */
@@ -157,7 +164,7 @@ static uint32_t take_away(struct due__worker *w, due_job jobs[DUE__AHEAD_MAX])
 void due__worker_give_back(struct due__worker *w)
 {
     due_job jobs[DUE__AHEAD_MAX];
-    uint32_t n = due__load_seq(&w->count) > 0 ? take_away(w, jobs) : 0; /* F1 */
+    uint32_t n = take_away(w, jobs);
 
     for (uint32_t i = 0; i < n; i++)
         release(w->pool, &jobs[i]);
@@ -362,10 +369,8 @@ static void leave(struct due__worker *me)
     bool told;
 
     due__worker_give_back(me);
-    due__enter(q, &t);
-    due__sub_seq(&pool->alive, 1); /* no edge: atomic for the figures */
-    due__tenure_end(q, &t);
-    due__inside_leave(q); /* C1 of inside.c */
+    due__sub_seq(&pool->alive, 1); /* F5 */
+    due__inside_leave(q);          /* C1 of inside.c */
     do {
         due__enter(q, &t);
         told = pool->inside > 1 || due__timed_wait_ring(q, &t, &pool->quit);

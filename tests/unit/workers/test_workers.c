@@ -435,6 +435,36 @@ Test(workers, what_makes_no_sense_is_refused)
     lab_close(&lab);
 }
 
+/* The most and the least that there may be is refused for want of memory alone. */
+Test(workers, what_is_just_allowed_is_not_refused)
+{
+    static const due_workers_options allowed[] = {
+        { DUE_WORKERS_INIT, .lease_ns = 1, .extend_max_ns = 1 },
+        { DUE_WORKERS_INIT, .lease_ns = DUE_FOREVER, .extend_max_ns = DUE_FOREVER },
+        { DUE_WORKERS_INIT, .in_flight_max = 2 },
+        { DUE_WORKERS_INIT, .in_flight_max = SIZE_MAX },
+    };
+    static int topics[DUE_TOPIC_MAX + 1];
+    struct lab lab = lab_open();
+    due_workers *w = NULL;
+
+    lab.state->memory.fail_on = true;
+    flaky_fail_in(&lab.state->memory, 0);
+    for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++)
+        cr_expect_eq(due_workers_start(&w, lab.q, NULL, 0, 2, desk_handle, NULL, &allowed[i]),
+                     DUE_ENOMEM);
+    cr_expect_eq(due_workers_start(&w, lab.q, NULL, 0, DUE_WORKERS_MAX, desk_handle, NULL, NULL),
+                 DUE_ENOMEM);
+    cr_expect_eq(due_workers_start(&w, lab.q, topics, DUE_TOPIC_MAX, 1, desk_handle, NULL, NULL),
+                 DUE_ENOMEM);
+    cr_expect_eq(
+        due_workers_start(&w, lab.q, topics, DUE_TOPIC_MAX + 1, 1, desk_handle, NULL, NULL),
+        DUE_EINVAL);
+    lab.state->memory.fail_on = false;
+    lab.state->memory.fail_at = FLAKY_NEVER;
+    lab_close(&lab);
+}
+
 /* A fresh queue's pool takes one allocation; waiting for it to stop another. */
 Test(workers, without_memory_nothing_has_happened)
 {

@@ -31,13 +31,14 @@ static void ahead_handle(void *ctx, const due_job *job, due_answer *answer)
     *answer = due_answer_ack();
 }
 
-/* A lease so long that it calls nobody: what goes back does so for want of patience. */
-static void ahead_open(struct ahead *a, size_t threads, size_t in_flight_max)
+/* A lease so long that it calls nobody: what goes back does so for want of patience.  @real: it is
+ * not only promised. */
+static void ahead_open(struct ahead *a, size_t threads, size_t in_flight_max, bool real)
 {
     due_workers_options options = { DUE_WORKERS_INIT, .lease_ns = DUE_S(3600),
                                     .in_flight_max = in_flight_max };
 
-    *a = (struct ahead){ .lab = lab_open(.kernel = true) };
+    *a = (struct ahead){ .lab = lab_open(.kernel = true, .with.metrics = real) };
     sem_init(&a->go, 0, 0);
     cr_assert_eq(due_workers_start(&a->pool, a->lab.q, NULL, 0, threads, ahead_handle, a, &options),
                  0);
@@ -76,11 +77,11 @@ Test(workers_ahead, what_stands_behind_a_slow_handler_goes_back_after_a_while, .
 {
     static const size_t in_flight_max[] = { 0, 3, 2 };
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         struct due_workers_stats s = { 0 };
         struct ahead a;
 
-        ahead_open(&a, 1, in_flight_max[i]);
+        ahead_open(&a, 1, in_flight_max[i % 3], i < 3);
         while (s.given_back == 0) {
             crew_sleep(DUE_MS(1));
             cr_assert_eq(due_workers_stats_read(a.pool, &s), 0);
@@ -93,15 +94,21 @@ Test(workers_ahead, what_stands_behind_a_slow_handler_goes_back_after_a_while, .
 
 Test(workers_ahead, what_was_not_begun_goes_back_as_soon_as_the_pool_is_to_stop, .timeout = 30)
 {
-    struct due_workers_stats s;
-    struct ahead a;
+    for (int real = 0; real < 2; real++) {
+        struct due_workers_stats s;
+        struct ahead a;
 
-    ahead_open(&a, 1, 0);
-    cr_expect_eq(due_workers_stop(a.pool, 0), DUE_EAGAIN);
-    cr_assert_eq(due_workers_stats_read(a.pool, &s), 0);
-    cr_expect_eq(s.ahead, 0u);
-    ahead_take_the_rest(&a);
-    ahead_close(&a);
+        ahead_open(&a, 1, 0, real);
+        uint64_t ahead = lab_stats(&a.lab).leased - 1; /* but the handler's */
+        cr_expect_eq(due_workers_stop(a.pool, 0), DUE_EAGAIN);
+        cr_assert_eq(due_workers_stats_read(a.pool, &s), 0);
+        cr_expect_eq(s.ahead, 0u);
+        cr_expect_eq(s.given_back, ahead);
+        cr_expect_eq(lab_stats(&a.lab).leased, 1u);
+        ahead_take_the_rest(&a);
+        cr_expect_eq(lab_stats(&a.lab).lent, 1u);
+        ahead_close(&a);
+    }
 }
 
 /* It need not wait until they go back, not even for the last one; and who had them goes on
@@ -114,7 +121,7 @@ Test(workers_ahead, whoever_is_idle_takes_what_stands_behind_a_slow_handler, .ti
         struct due_workers_stats s;
         struct ahead a;
 
-        ahead_open(&a, 2, 0);
+        ahead_open(&a, 2, 0, false);
         WAIT_UNTIL(atomic_load(&a.handled) == a.put);
         sem_post(&a.go);
         do

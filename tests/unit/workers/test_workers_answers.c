@@ -63,6 +63,27 @@ LAB_TEST(workers_answers, a_job_that_is_to_wait_no_time_comes_again_at_once)
     }
 }
 
+/* A handler that fills it in by itself, to the last byte. */
+LAB_TEST(workers_answers, a_reason_ends_where_there_is_no_more_room_for_it)
+{
+    struct lab lab = lab_open();
+    struct desk desk = desk_open(&lab, 1);
+    due_answer full = { .kind = DUE_ANSWER_BURY };
+    uint64_t cursor = 0;
+    due_dead dead;
+
+    memset(full.why, 'x', sizeof full.why);
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    desk_until_begun(&desk);
+    desk_let_go(&desk, full);
+    WAIT_UNTIL(desk_stats(&desk).handled == 1);
+    cr_expect_eq(desk_stats(&desk).buried, 1u);
+    cr_assert_eq(due_list_dead(lab.q, &cursor, &dead, 1), 1);
+    cr_expect_eq(strlen(dead.reason), (size_t)DUE_ANSWER_WHY - 1);
+    desk_close(&desk);
+    lab_close(&lab);
+}
+
 /* ---- Leases that cannot be extended any more ---- */
 
 /* Of two jobs of one pool the first was as long out as it may be when the second is extended. */

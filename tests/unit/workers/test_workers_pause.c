@@ -3,6 +3,7 @@
 
 #include "queue/waiter.h"
 #include "lab/workers_lab.h"
+#include "workers/pool.h"
 
 static struct {
     pthread_t here;     /* the test's own thread is refused nothing */
@@ -40,7 +41,7 @@ static unsigned tries(void)
 }
 
 /* Each as long as it says, not a moment longer or shorter. */
-static void expect_pauses(struct lab *lab, const int *ms, unsigned n)
+static void expect_pauses(struct lab *lab, const struct desk *desk, const int *ms, unsigned n)
 {
     unsigned before = tries();
 
@@ -49,6 +50,7 @@ static void expect_pauses(struct lab *lab, const int *ms, unsigned n)
         cr_expect_eq(tries(), before + i, "%u: sooner than after %d ms", i, ms[i]);
         lab_advance(lab, 1);
         cr_expect_eq(tries(), before + i + 1, "%u: not after %d ms", i, ms[i]);
+        cr_expect_eq(desk->pool->worker[0].fetched, 0u, "a pause is no time that jobs took");
     }
 }
 
@@ -59,13 +61,13 @@ LAB_TEST(workers_pause, of_who_finds_no_memory_is_twice_as_long_each_time)
     struct lab lab = lab_open();
     struct desk desk = poor_open(&lab);
 
-    expect_pauses(&lab, ms, sizeof ms / sizeof ms[0]);
+    expect_pauses(&lab, &desk, ms, sizeof ms / sizeof ms[0]);
     lab_enqueue(&lab, "tea", .delay_ns = 0);
     lab_advance(&lab, DUE_S(1));
     desk_until_begun(&desk);
     desk_let_go(&desk, due_answer_ack());
     WAIT_UNTIL(desk_stats(&desk).acked == 1);
-    expect_pauses(&lab, ms, 3);
+    expect_pauses(&lab, &desk, ms, 3);
     atomic_store(&poor.refuse, false);
     lab_advance(&lab, DUE_MS(80));
     WAIT_UNTIL(desk_stats(&desk).idle == 1);
