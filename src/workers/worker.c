@@ -306,7 +306,7 @@ static int answer_once(struct due__worker *me, const due_answer *answer, uint64_
         return due_ack(&me->job);
     case DUE_ANSWER_BURY:
         *count = &me->buried;
-        return due_bury(&me->job, answer->why);
+        return due_bury(&me->job, answer->why); /* of which it takes no more than there is */
     case DUE_ANSWER_SNOOZE:
         *count = &me->retried;
         return due_snooze(&me->job, answer->delay_ns < 0 ? 0 : answer->delay_ns);
@@ -340,7 +340,6 @@ static void handle(struct due__worker *me)
     due_answer answered = { .kind = DUE_ANSWER_NONE };
 
     pool->handler(pool->ctx, &me->job, &answered);
-    answered.why[DUE_ANSWER_WHY - 1] = '\0'; /* whoever filled it in */
     due__lock_acquire(&me->lock);
     me->running = false; /* from here on the keeper leaves the job alone */
     bool deferred = me->deferred;

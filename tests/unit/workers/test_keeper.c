@@ -1,6 +1,7 @@
 /* When the keeper of a pool looks, to the nanosecond: it is read in the pool, when nobody does
  * anything any more. */
 #include "os/atomic.h"
+#include "lab/take.h"
 #include "lab/workers_lab.h"
 #include "workers/pool.h"
 
@@ -206,6 +207,66 @@ LAB_TEST(keeper, extends_nothing_for_a_pool_that_is_waited_for_no_longer)
     cr_expect_null(lab_dequeue(&lab));
     lab_turn_to(&lab, 1000 + LEASE);
     cr_expect_str_eq(lab_dequeue(&lab), "tea");
+    desk_let_go(&desk, due_answer_ack());
+    desk_close(&desk);
+    lab_close(&lab);
+}
+
+/* A job that the test has reserved stands with the worker, which is in a handler. */
+static void stand(struct lab *lab, struct due__worker *w)
+{
+    due_job job;
+
+    lab_enqueue(lab, "cake", .delay_ns = 0);
+    cr_assert_eq(take_leased(lab->q, &job, DUE_S(1), 0), 0);
+    due__lock_acquire(&w->lock);
+    cr_assert_eq(w->count, 0u);
+    w->at = 0;
+    w->ahead[0] = job;
+    due__store_seq(&w->count, 1);
+    due__lock_release(&w->lock);
+}
+
+/* An eighth of a lease, from when the keeper sees it first, or sees that one was begun. */
+LAB_TEST(keeper, gives_back_what_nobody_begins_when_its_patience_is_over)
+{
+    struct lab lab;
+    struct desk desk = keeper_open(&lab, 1, .extend_max_ns = 0);
+    struct due__worker *w = &desk.pool->worker[0];
+    static const int64_t times[] = { 1010, 1060, 1130 }; /* the lease of "tea" ends later */
+    uint64_t back = 0;
+
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    desk_until_begun(&desk);
+    for (int i = 0; i < 3; i++) {
+        int64_t at = times[i];
+
+        lab_turn_to(&lab, at);
+        crew_until_others_asleep();
+        stand(&lab, w);
+        due__keep_events(desk.pool, at, 0);
+        int64_t over = at + LEASE / 8;
+        cr_expect_eq(looks(&desk), over);
+        if (i == 1) { /* as if somebody had begun one that stood before it */
+            lab_turn_to(&lab, at + 5);
+            due__lock_acquire(&w->lock);
+            w->taken++;
+            due__lock_release(&w->lock);
+            due__keep_events(desk.pool, at + 5, 0);
+            over += 5;
+            crew_until_others_asleep();
+        }
+        lab_turn_to(&lab, over - 1);
+        due__keep_events(desk.pool, over - 1, 0);
+        cr_expect_eq(looks(&desk), over, "%jd", (intmax_t)at);
+        cr_expect_eq(desk_stats(&desk).ahead, 1u);
+        cr_expect_eq(desk_stats(&desk).given_back, back);
+        lab_turn_to(&lab, over);
+        crew_until_others_asleep();
+        cr_expect_eq(desk_stats(&desk).ahead, 0u);
+        cr_expect_eq(desk_stats(&desk).given_back, ++back);
+        cr_expect_str_eq(lab_dequeue(&lab), "cake");
+    }
     desk_let_go(&desk, due_answer_ack());
     desk_close(&desk);
     lab_close(&lab);
