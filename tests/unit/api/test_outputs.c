@@ -449,3 +449,29 @@ Test(outputs, are_as_they_were_and_handles_zero_when_the_store_fails, .timeout =
     expect_rule(&subject, FENCED);
     shop_close(&s);
 }
+
+/* How much it was is said in any case, also when it was nothing. */
+LAB_TEST(outputs, of_nothing_are_nothing)
+{
+    struct lab lab = lab_open();
+    int topic = lab_topic(&lab, "empty");
+    const int topics[] = { DUE_ALL_TOPICS, 0, topic };
+
+    for (int full = 0; full < 2; full++) {
+        for (int i = full * 2; i < 3; i++) { /* of what is full another topic */
+            uint64_t count = 99;
+
+            cr_expect_eq(due_clear(lab.q, topics[i], &count), 0);
+            cr_expect_eq(count, 0u, "%d", topics[i]);
+            count = 99;
+            cr_expect_eq(due_clear_dead(lab.q, topics[i], &count), 0);
+            cr_expect_eq(count, 0u, "%d", topics[i]);
+            count = 99;
+            cr_expect_eq(due_kick_all(lab.q, topics[i], &count), 0);
+            cr_expect_eq(count, 0u, "%d", topics[i]);
+            cr_expect_eq(due_clear(lab.q, topics[i], NULL), 0);
+        }
+        lab_enqueue(&lab, "job", .delay_ns = 0);
+    }
+    lab_close(&lab);
+}

@@ -294,6 +294,34 @@ LAB_TEST(amend, a_limit_is_given_and_taken_away)
     lab_close(&lab);
 }
 
+/* Each of what a job need not have, alone, to one that has none of it. */
+LAB_TEST(amend, a_plain_job_is_given_a_limit_headers_or_a_policy)
+{
+    struct lab lab = lab_open();
+    due_id id[5];
+    due_job job;
+
+    for (int i = 0; i < 5; i++)
+        id[i] = lab_enqueue(&lab, "tea", .at_ns = 10 + i);
+    cr_expect_eq(amend(&lab, id[0], DUE_SET_LIMIT, .more = EXTRA(.ttl_ns = 3)), 0);
+    cr_expect_eq(amend(&lab, id[1], DUE_SET_LIMIT, .more = EXTRA(.expires_ns = 13)), 0);
+    cr_expect_eq(amend(&lab, id[2], DUE_SET_RETRY, .more = EXTRA(.retry = &twice)), 0);
+    cr_expect_eq(
+        amend(&lab, id[3], DUE_SET_HEADERS, .more = EXTRA(.headers = "h", .headers_len = 1)), 0);
+    lab_turn_to(&lab, 14);
+    job = reserve(&lab);
+    cr_expect_eq(lab_stats(&lab).dead, 2u, "those with a limit");
+    cr_expect(due_id_equal(job.id, id[2]));
+    cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
+    cr_expect_eq(due_next_deadline(lab.q), 13);
+    job = reserve(&lab);
+    cr_expect_eq(job.headers_len, 1u);
+    cr_expect_str_eq(lab_text(&lab, &job), "tea");
+    cr_expect_str_eq(lab_dequeue(&lab), "tea");
+    cr_expect_eq(due_next_deadline(lab.q), 64, "as its policy says");
+    lab_close(&lab);
+}
+
 LAB_TEST(amend, a_retry_policy_is_given_and_taken_away)
 {
     struct lab lab = lab_open();
