@@ -4,6 +4,7 @@
 #include "lab/take.h"
 
 #include "queue/queue.h"
+#include "queue/take.h"
 
 /* A caller sorts in some of what others have left, and no more: the proxy does the rest. */
 LAB_TEST(tenure, what_is_left_in_the_inbox_is_sorted_in_without_another_call)
@@ -27,6 +28,29 @@ LAB_TEST(tenure, what_is_left_in_the_inbox_is_sorted_in_without_another_call)
     if (lab_proxies == DUE_PROXIES_ADAPTIVE)
         cr_expect_gt(lab_stats(&lab).proxy_calls, 0u);
     cr_expect_eq(lab_stats(&lab).waiting, (uint64_t)JOBS);
+    lab_close(&lab);
+}
+
+/* Whoever finds nothing knows by it what was there when he came. */
+LAB_TEST(inbox, tells_which_job_was_put_in_last_if_there_is_one)
+{
+    struct lab lab = lab_open();
+    struct due__tenure t;
+    uint32_t number;
+    uint32_t generation;
+
+    lab_enqueue(&lab, "first", .delay_ns = DUE_S(1));
+    due_poll(lab.q, NULL);
+    due__enter(lab.q, &t);
+    due__drain_some(lab.q, DUE__FOREIGN_MAX);
+    cr_expect_null(due__last_in_inbox(lab.q));
+    for (int i = 0; i < 3; i++) {
+        due_id id = lab_enqueue(&lab, "job", .delay_ns = DUE_S(1));
+
+        cr_assert(due__id_read(lab.q, id, &number, &generation));
+        cr_expect_eq(due__last_in_inbox(lab.q), due__job_at(&lab.q->slab, number));
+    }
+    due__tenure_end(lab.q, &t);
     lab_close(&lab);
 }
 
