@@ -214,3 +214,29 @@ LAB_TEST(wrap, of_generations_retires_the_place)
         lab_close(&lab);
     }
 }
+
+/* Those that lay in lines are counted there once, when they are back. */
+LAB_TEST(wrap, of_arrival_numbers_counts_what_lies_in_lines)
+{
+    struct lab lab = lab_open();
+    const struct due__topic *t = due__topic_at(lab.q, 0);
+
+    for (int i = 0; i < 200; i++)
+        lab_enqueue(&lab, "due", .at_ns = 10);
+    lab_turn_to(&lab, 10);
+    due_poll(lab.q, NULL);
+    cr_assert_gt(lab.q->in_lines, 0u);
+    cr_expect_eq(lab.q->in_lines, t->line.count);
+    use_up_arrivals(&lab, 0);
+    lab_enqueue(&lab, "last", .at_ns = 10);
+    due_poll(lab.q, NULL);
+    cr_expect_lt(lab.q->arrival, 1000u, "they are not numbered anew");
+    due__lock_acquire(&lab.q->lock);
+    cr_expect_eq(lab.q->in_lines, t->line.count);
+    due__lock_release(&lab.q->lock);
+    for (int i = 0; i < 200; i++)
+        cr_expect_str_eq(lab_dequeue(&lab), "due");
+    cr_expect_str_eq(lab_dequeue(&lab), "last");
+    cr_expect_eq(lab.q->in_lines, 0u);
+    lab_close(&lab);
+}
