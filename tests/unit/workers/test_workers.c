@@ -553,7 +553,9 @@ Test(workers, in_a_child_every_call_is_refused_and_the_memory_goes_back, .timeou
 
         wrong += due_workers_stats_read(desk.pool, &s) != DUE_EFORK;
         wrong += due_workers_start(&w, lab.q, NULL, 0, 1, desk_handle, NULL, NULL) != DUE_EFORK;
+        size_t live = atomic_load(&lab.state->memory.live);
         wrong += due_workers_free(desk.pool) != 0;
+        wrong += atomic_load(&lab.state->memory.live) != live - 1;
         wrong += due_free(lab.q) != 0;
         _exit(wrong);
     }
