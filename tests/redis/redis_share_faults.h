@@ -59,6 +59,17 @@ static const struct share_fault share_faults[] = {
       { { "return groups, follow(topic, led, by)", "return groups, false" } } },
     { "a pass is given back by whoever waits again",
       { { "call('HSET', gh, unpack(named))\n", "" } } },
+    { "a claim does not look at the limit",
+      { { "limit and limit - call('ZCARD', l) or math.huge, nil", "math.huge, nil" } } },
+    { "a claim does not look at a pause", { { "if paused then\nreturn 0\nend\n", "" } } },
+    { "who ends a job of a limited topic rings nobody",
+      { { "touched[topic] or limit or followed or", "touched[topic] or followed or" } } },
+    { "a topic that is opened rings nobody",
+      { { "settings[topic])\nset_exact_head(topic)\n", "settings[topic])\n" } } },
+    { "a lease is not extended", { { "call('ZADD', l, 'XX', unpack(args))\n", "" } } },
+    { "by priority, leases that are over come first",
+      { { "if i and not (place and is_behind(rank(over[i], ids[i]), place)) then",
+          "if i then" } } },
 };
 
 #endif

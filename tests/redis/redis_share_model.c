@@ -1,8 +1,10 @@
 /* redis_share_model.c - several writers of a shared queue, by the real scripts on a real server,
  * against a model that is obviously right; the time is turned by hand.
  *
- * Each script (model.h) puts, cancels and moves jobs and lets time pass; the writers come when they
- * are rung, when their alarm says so, and when their work is done.  Checked are, after each step:
+ * Each script (model.h) puts, cancels and moves jobs, pauses and limits topics and lets time pass;
+ * the writers come when they are rung, when their alarm says so, and when their work is done, which
+ * they end in any way, or extend.  Half of the queues are in the order of priority; in one of five
+ * the clock is set back now and then.  Checked are, after each step:
  *
  *   Claims   each gets just the jobs that the model says, in its order, and of a group one at a
  *            time; an end is stale if the model says that somebody else has had the job since; a
@@ -24,6 +26,7 @@
 #include "lab/redis/redis_server.h"
 #include "lab/redis/share_lab.h"
 #include "redis/redis_share_faults.h"
+#include "redis/redis_share_reference.h"
 
 #define T0           INT64_C(1800000000000000)
 #define MS           INT64_C(1000)
@@ -33,19 +36,6 @@
 #define STEPS        60
 #define FAULT_ROUNDS 1500
 #define MOVED        "01234567890123456789attempts" /* an entry: what stands there is compared */
-
-enum job_state { GONE, WAITS, OUT };
-
-struct job {
-    char id[SHARE_ID + 1];
-    enum job_state state;
-    int topic;     /* 1 or 2 */
-    int64_t score; /* when it is due; OUT: the end of its lease */
-    int64_t since; /* no earlier than this it could be claimed */
-    bool entry;    /* it has one, of a job with attempts */
-    int group;     /* of its topic; 0: none */
-    bool passed;   /* it has the pass of that */
-};
 
 struct writer {
     struct share s;
@@ -62,19 +52,12 @@ struct writer {
 
 static struct redis_server server;
 static struct writer writer[WRITERS];
-static struct job job[JOBS];
-static int n_jobs, n_writers;
-static int64_t now;
+static int n_writers;
 static bool fault;
+static bool sets_back;       /* the clock, now and then */
 static bool is_again, beats; /* a number sent twice; a call that has none */
 static int64_t last_stamp;
-static uint64_t random_state;
 static char why[600];
-
-static uint64_t below(uint64_t n)
-{
-    return model_below(&random_state, n);
-}
 
 #define WRONG(...) (snprintf(why, sizeof why, __VA_ARGS__), false)
 
@@ -83,50 +66,6 @@ static uint64_t below(uint64_t n)
 static bool takes(const struct writer *w, const struct job *j)
 {
     return !w->picky || j->topic == 2;
-}
-
-static bool one_group(const struct job *a, const struct job *b)
-{
-    return a != b && a->group != 0 && a->group == b->group && a->topic == b->topic;
-}
-
-/* Has another one of its group the pass? */
-static bool kept_back(const struct job *j)
-{
-    for (int i = 0; i < n_jobs; i++) {
-        if (job[i].passed && one_group(&job[i], j))
-            return true;
-    }
-    return false;
-}
-
-/* The others of its group may be claimed from now on. */
-static void pass_back(struct job *j)
-{
-    for (int i = 0; i < n_jobs && j->passed; i++) {
-        if (one_group(&job[i], j) && job[i].since < now)
-            job[i].since = now;
-    }
-    j->passed = false;
-}
-
-/* The job that a claim of the topic gets next, or -1. */
-static int next_of(int topic)
-{
-    int best = -1;
-
-    for (int pass = 0; pass < 2 && best < 0; pass++) {
-        for (int i = 0; i < n_jobs; i++) {
-            const struct job *j = &job[i];
-            if (j->topic != topic || j->state != (pass == 0 ? OUT : WAITS) || j->score > now ||
-                kept_back(j))
-                continue;
-            if (best < 0 || j->score < job[best].score ||
-                (j->score == job[best].score && strcmp(j->id, job[best].id) < 0))
-                best = i;
-        }
-    }
-    return best;
 }
 
 /* The claim of the writer's last answer is what it should be; the model does the same. */
@@ -174,14 +113,16 @@ static int outcomes(struct writer *w, struct share_outcome *done, char *expected
 {
     for (int i = 0; i < w->n_held; i++) {
         const struct job *j = &job[w->held[i]];
-        static const char kinds[] = "aaaanro";
+        static const char kinds[] = "aaaanrobe";
 
-        done[i] = (struct share_outcome){ .kind = kinds[below(7)],
+        done[i] = (struct share_outcome){ .kind = kinds[below(9)],
                                           .topic = w->picky ? 1 : j->topic,
                                           .id = j->id,
                                           .lease = w->lease[i],
                                           .entry = MOVED };
         done[i].score = done[i].kind == 'r' ? now : now + (int64_t)below(60) * MS;
+        if (done[i].kind == 'e')
+            done[i].score = (int64_t)(1 + below(90)) * MS;
         expected[i] = j->state == OUT && j->score == w->lease[i] ? 'd' : 's';
     }
     expected[w->n_held] = '\0';
@@ -190,19 +131,28 @@ static int outcomes(struct writer *w, struct share_outcome *done, char *expected
 
 static void ended(struct writer *w, const struct share_outcome *done, const char *expected)
 {
-    for (int i = 0; i < w->n_held; i++) {
+    int n = w->n_held;
+
+    w->n_held = 0;
+    for (int i = 0; i < n; i++) {
         struct job *j = &job[w->held[i]];
 
         if (expected[i] == 's')
             continue;
-        j->state = done[i].kind == 'a' ? GONE : WAITS;
+        if (done[i].kind == 'e') {
+            j->score = j->since = now + done[i].score;
+            w->held[w->n_held] = w->held[i];
+            w->lease[w->n_held++] = j->score;
+            continue;
+        }
+        j->state = strchr("ab", done[i].kind) != NULL ? GONE : WAITS;
         j->score = done[i].score;
         j->since = done[i].score;
         j->entry = j->entry || done[i].kind == 'n' || done[i].kind == 'o';
-        if (done[i].kind == 'a' || done[i].kind == 'o')
+        if (strchr("aob", done[i].kind) != NULL)
             pass_back(j);
+        reopen(j->topic); /* there may be room */
     }
-    w->n_held = 0;
 }
 
 /* An exchange of lane w: what it holds is ended if its work is done, then it claims. */
@@ -317,8 +267,7 @@ static bool check(void)
         const struct writer *w = &writer[k];
         for (int i = 0; i < n_jobs && w->alive && !w->stopped && w->waits; i++) {
             const struct job *j = &job[i];
-            if (j->state != GONE && takes(w, j) && j->score <= now && now - j->since > late &&
-                !kept_back(j))
+            if (takes(w, j) && may_be_claimed(j) && now - j->since > late)
                 return WRONG("writer %d waits while %.14s is overdue by %" PRId64 " us", k, j->id,
                              now - j->since);
         }
@@ -396,16 +345,39 @@ static bool edit(struct writer *w)
     return true;
 }
 
+/* A topic is paused or not, and limited or not. */
+static bool set_topic(struct writer *w)
+{
+    int topic = 1 + (int)below(2);
+    char limit[4];
+    struct share_change c = { .kind = 's', .topic = topic, .id = "00000000000000", .believed = -1 };
+
+    topics[topic].paused = below(4) == 0;
+    topics[topic].limit = below(3) == 0 ? 0 : 1 + (int)below(3);
+    c.score = topics[topic].paused;
+    snprintf(limit, sizeof limit, "%d", topics[topic].limit);
+    c.entry = limit;
+    share_topics(&w->s, "a", "b", NULL);
+    share_edit(&w->s, &c, 1);
+    reopen(topic);
+    return said(w) && (w->s.answer.status[0] == '\0' || WRONG("%s", w->s.answer.status));
+}
+
 static int64_t sooner(int64_t a, int64_t b)
 {
     return b > now && b < a ? b : a;
 }
 
-/* To the next moment at which something may have to happen. */
+/* To the next moment at which something may have to happen; or the clock is set back. */
 static void pass_time(void)
 {
     int64_t to = now + 100 * MS;
 
+    if (sets_back && below(12) == 0) {
+        now -= (int64_t)below(300) * MS;
+        share_turn(&writer[0].s, "clock", now);
+        return;
+    }
     for (int i = 0; i < n_writers; i++) {
         const struct writer *w = &writer[i];
         if (w->alive && !w->stopped) {
@@ -461,6 +433,8 @@ static bool take_step(const struct model_step *step, unsigned pattern)
         for (int i = 0; i < n_writers; i++)
             writer[i].stopped = writer[i].stopped && !writer[i].alive;
         return true;
+    case 6:
+        return set_topic(w);
     default:
         pass_time();
         return true;
@@ -474,6 +448,9 @@ static void begin(unsigned pattern)
     freeReplyObject(redisCommand(c, "FLUSHALL"));
     redisFree(c);
     n_jobs = 0;
+    memset(topics, 0, sizeof topics);
+    ranks = pattern / 12 % 2 == 1;
+    sets_back = pattern % 5 == 4;
     last_stamp = 0;
     fault = false;
     now = T0;
@@ -486,6 +463,7 @@ static void begin(unsigned pattern)
         share_begin(&w->s, server.socket, "q", "clock");
         if (i == 0)
             share_turn(&w->s, "clock", now);
+        w->s.by_rank = ranks;
         share_join(&w->s);
         share_listen(&w->s);
         w->alive = true;
