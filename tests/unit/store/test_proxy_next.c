@@ -179,24 +179,24 @@ static void tries_again(enum memory_verb verb, struct memory_fault fault, int64_
     }
 }
 
-Test(proxy_next, a_store_that_is_away_is_asked_again_after_a_while, .timeout = 60)
+Test(proxy, a_store_that_is_away_is_asked_again_after_a_while, .timeout = 60)
 {
     tries_again(MEMORY_READY, (struct memory_fault){ .kind = MEMORY_AWAY }, RETRY_NS);
 }
 
-Test(proxy_next, a_batch_that_was_not_sent_is_tried_again_soon, .timeout = 60)
+Test(proxy, a_batch_that_was_not_sent_is_tried_again_soon, .timeout = 60)
 {
     tries_again(MEMORY_COMMIT, (struct memory_fault){ .kind = MEMORY_AWAY }, DOUBT_NS);
 }
 
-Test(proxy_next, a_batch_in_doubt_is_seen_to_soon, .timeout = 60)
+Test(proxy, a_batch_in_doubt_is_seen_to_soon, .timeout = 60)
 {
     tries_again(MEMORY_COMMIT,
                 (struct memory_fault){ .kind = MEMORY_ANSWER, .answer = DUE_EINDOUBT }, DOUBT_NS);
 }
 
 /* What is stored cannot be read, or what was lost not be put again: as if the store were away. */
-Test(proxy_next, what_cannot_be_read_is_read_again_after_a_while, .timeout = 60)
+Test(proxy, what_cannot_be_read_is_read_again_after_a_while, .timeout = 60)
 {
     static const enum memory_verb verbs[] = { MEMORY_LOAD, MEMORY_KEYS };
     static const int answers[] = { DUE_EAGAIN, DUE_ECORRUPT, DUE_ENOMEM };
@@ -227,7 +227,7 @@ Test(proxy_next, what_cannot_be_read_is_read_again_after_a_while, .timeout = 60)
     }
 }
 
-Test(proxy_next, what_cannot_be_put_again_is_put_again_after_a_while, .timeout = 60)
+Test(proxy, what_cannot_be_put_again_is_put_again_after_a_while, .timeout = 60)
 {
     struct shop s = shop_noted((struct lab_options){ .with.confirm = DUE_CONFIRM_ASYNC });
 
@@ -261,7 +261,7 @@ static void expect_renewal(struct shop *s, int64_t before_ns, int64_t in_ns)
     cr_expect_leq(at_ns, due__monotonic_now() + in_ns);
 }
 
-Test(proxy_next, the_ownership_is_renewed_as_often_as_the_store_says, .timeout = 60)
+Test(proxy, the_ownership_is_renewed_as_often_as_the_store_says, .timeout = 60)
 {
     static const int errors[] = { DUE_EAGAIN, DUE_ESTORE, DUE_EACCES, DUE_EDURABILITY };
 
@@ -292,7 +292,7 @@ Test(proxy_next, the_ownership_is_renewed_as_often_as_the_store_says, .timeout =
     }
 }
 
-Test(proxy_next, a_loss_that_a_renewal_tells_is_mended, .timeout = 60)
+Test(proxy, a_loss_that_a_renewal_tells_is_mended, .timeout = 60)
 {
     struct shop s = { .disk = memory_disk_new(NULL) };
 
@@ -308,7 +308,7 @@ Test(proxy_next, a_loss_that_a_renewal_tells_is_mended, .timeout = 60)
     shop_close(&s);
 }
 
-Test(proxy_next, who_hears_from_a_renewal_that_another_owns_the_jobs_says_so, .timeout = 60)
+Test(proxy, who_hears_from_a_renewal_that_another_owns_the_jobs_says_so, .timeout = 60)
 {
     struct shop s = { .disk = memory_disk_new(NULL) };
 
@@ -325,7 +325,7 @@ Test(proxy_next, who_hears_from_a_renewal_that_another_owns_the_jobs_says_so, .t
 
 /* ---- How long ---- */
 
-Test(proxy_next, a_call_of_the_stores_may_take_a_second, .timeout = 60)
+Test(proxy, a_call_of_the_stores_may_take_a_second, .timeout = 60)
 {
     struct shop s = shop_noted((struct lab_options){ .with.proxies = DUE_PROXIES_ALWAYS,
                                                      .with.confirm = DUE_CONFIRM_ASYNC });

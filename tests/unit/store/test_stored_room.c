@@ -8,11 +8,13 @@
 
 static const char bytes[1000];
 
-/* On the wall clock: there the timeout of a call is one for the store, too. */
+/* On the wall clock: there the timeout of a call is one for the store, too.  That of the store is
+ * longer than any test: who is not rung hangs, and is not just late. */
 static struct shop room_make(enum due_confirm confirm)
 {
     return shop_new(NULL, (struct lab_options){ .kernel = true,
                                                 .with.confirm = confirm,
+                                                .with.store_timeout_ns = DUE_S(100),
                                                 .with.unsettled_bytes_max = BOUND });
 }
 
@@ -151,7 +153,7 @@ Test(stored_room, wakes_who_waits_when_a_batch_has_landed, .timeout = 60)
     left(&s, BOUND);
     memory_limiter_reached(limiter, 1);
     for (int i = 0; i < 3; i++) {
-        call_put(&s, &c[i], 30, DUE_S(30));
+        call_put(&s, &c[i], 30, DUE_S(100));
         crew_call_asleep(&c[i]);
     }
     cr_expect_eq(owed(&s), BOUND);
@@ -172,9 +174,9 @@ Test(stored_room, is_had_in_turn, .timeout = 60)
     cut_off(&s);
     due_id id = left(&s, 50);
     due_id other = left(&s, 30);
-    call_put(&s, &large, 90, DUE_S(4));
+    call_put(&s, &large, 90, DUE_S(100));
     crew_call_asleep(&large);
-    call_put(&s, &small, 10, DUE_S(4));
+    call_put(&s, &small, 10, DUE_S(100));
     crew_call_asleep(&small);
     cr_expect_eq(owed(&s), 80u, "somebody has room who should wait");
     cr_expect_eq(due_cancel(s.lab.q, id, NULL), 0);
@@ -197,7 +199,7 @@ Test(stored_room, is_left_to_the_next_by_who_gives_up, .timeout = 60)
     left(&s, 80);
     call_put(&s, &large, 90, DUE_MS(50));
     crew_call_asleep(&large);
-    call_put(&s, &small, 20, DUE_S(4));
+    call_put(&s, &small, 20, DUE_S(100));
     cr_expect_eq(crew_call_answer(&large), DUE_ETIMEDOUT);
     cr_expect_eq(crew_call_answer(&small), 0);
     cr_expect_eq(owed(&s), BOUND);
@@ -206,12 +208,13 @@ Test(stored_room, is_left_to_the_next_by_who_gives_up, .timeout = 60)
 
 Test(stored_room, is_waited_for_until_the_queue_closes, .timeout = 60)
 {
-    struct shop s = shop_make(.with.confirm = DUE_CONFIRM_ASYNC, .with.unsettled_bytes_max = BOUND);
+    struct shop s = shop_make(.with.confirm = DUE_CONFIRM_ASYNC, .with.unsettled_bytes_max = BOUND,
+                              .with.store_timeout_ns = DUE_S(100));
     struct crew_call c;
 
     cut_off(&s);
     left(&s, BOUND);
-    call_put(&s, &c, 1, DUE_S(4));
+    call_put(&s, &c, 1, DUE_S(100));
     crew_call_asleep(&c);
     cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_MS(1)), 0);
     cr_expect_eq(crew_call_answer(&c), DUE_ECLOSED);
