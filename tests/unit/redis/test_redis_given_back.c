@@ -1,5 +1,5 @@
-/* test_redis_given_back.c - what a store has read it gives back: answers, lists, what it remembers of
- * a load, whether that came to its end, was begun anew, or its connection broke.
+/* test_redis_given_back.c - what a store has read it gives back: answers, lists, what it remembers
+ * of a load, whether that came to its end, was begun anew, or its connection broke.
  */
 #include "lab/redis/redis_proxy_lab.h"
 #include "lab/redis/refusing_malloc.h"
@@ -16,6 +16,23 @@ static int see_none(void *ctx, const due_record *record)
 {
     (void)ctx, (void)record;
     return 0;
+}
+
+/* The first is taken; there is no room for the second, so that the page stays as it is. */
+static int see_one(void *ctx, const due_record *record)
+{
+    int *n = ctx;
+
+    (void)record;
+    return (*n)++ == 0 ? 0 : DUE_ENOMEM;
+}
+
+static int see_one_key(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
+{
+    int *n = ctx;
+
+    (void)key, (void)len, (void)id, (void)until_ns;
+    return (*n)++ == 0 ? 0 : DUE_ENOMEM;
 }
 
 static int see_key(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
@@ -89,8 +106,20 @@ static uint64_t begin_and_break_off(due_store *store, uint64_t number)
     for (int i = 0; i < 4; i++) {
         cr_expect_geq(page(store, 1, 3, LONG_NS), 0);
         cr_expect_geq(page(store, 0, 3, LONG_NS), 0);
+        int n = 0;
+        if (i == 0 || i == 3) { /* behind what was shown, wherever that is */
+            due_change moved[3];
+            for (uint64_t k = 0; k < 3; k++)
+                moved[k] = in(i == 0 ? move(51 + k, 1050 + (int64_t)k, 1)
+                                     : move(51 + k, 1, 1050 + (int64_t)k),
+                              50 + k);
+            cr_assert_eq(commit(store, moved, 3, number++), 0);
+        }
+        cr_expect_eq(store->verbs->load(store, 0, 9, see_one, &n, soon(LONG_NS)), DUE_ENOMEM);
+        n = 0;
+        store->verbs->keys(store, 1, 9, see_one_key, &n, soon(LONG_NS));
         if (i == 0)
-            cr_assert_eq(commit_one(store, in(move(32, 1031, 1), 31), number++), 0);
+            cr_assert_eq(commit_one(store, in(put(100, 7), 0), number++), 0);
         else if (i == 1)
             page(store, 0, 3, -1);
         else if (i == 2)

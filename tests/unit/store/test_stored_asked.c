@@ -416,6 +416,72 @@ Test(stored_asked, after_a_loss_to_have_all_again_and_then_to_show_it, .timeout 
     put_again(40, 40, "r t p41:16P s41 c41:16P r p42:16P s42 c42:16P r p43:9P s43 c43:9P ", NULL);
 }
 
+/* Jobs that are done, and whose keys are kept. */
+static void keep_keys(struct shop *s, int n)
+{
+    char key[16];
+    due_job job;
+
+    for (int i = 0; i < n; i++) {
+        snprintf(key, sizeof key, "%d", i);
+        cr_assert_eq(shop_put(s, key, "tea", NULL, (due_spec){ KEEPS(DUE_S(1000)) }), 0);
+        cr_assert_eq(due_flush(s->lab.q, DUE_S(30)), 0);
+        cr_assert_eq(lab_take(&s->lab, &job), 0);
+        due_job_done(&job);
+    }
+    cr_assert_eq(due_flush(s->lab.q, DUE_S(30)), 0);
+    asked(s);
+}
+
+/* Where keys left no room for jobs the next batch has a quarter less of those, until all keys are
+ * told.  While the first batch after the loss is under way @behind jobs come. */
+static void put_keys_again(size_t batch, int keys, size_t behind, const char *what)
+{
+    struct shop s =
+        shop_heard(batch, (struct lab_options){ .start_ns = 5, .with.confirm = DUE_CONFIRM_ASYNC });
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
+
+    keep_keys(&s, keys);
+    memory_store_fault(s.store, (struct memory_fault){
+                                    .verb = MEMORY_READY, .kind = MEMORY_LOSE, .count = SIZE_MAX });
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .limiter = limiter });
+    leave_some(&s, 1);
+    memory_limiter_reached(limiter, 1);
+    s.lab.q->commits->page_ns = INT64_MAX; /* nothing is shown in between */
+    leave_some(&s, behind);
+    memory_limiter_open(limiter);
+    cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    while (due__load_seq(&s.lab.q->commits->lacking))
+        crew_sleep(DUE_MS(1));
+    const char *all = asked(&s);
+    const char *commits = strstr(all, "t p");
+    char found[sizeof heard.text] = "";
+
+    cr_assert_not_null(commits, "%s", all);
+    for (const char *c = commits; (c = strstr(c, " c")) != NULL; c++) /* " c7:1P15K", of each */
+        snprintf(found + strlen(found), sizeof found - strlen(found), "%.*s ",
+                 (int)strcspn(strchr(c, ':') + 1, " "), strchr(c, ':') + 1);
+    cr_expect_str_eq(found, what, "%zu: %s", batch, all);
+    cr_expect_eq(memory_disk_keys(s.disk), (size_t)keys);
+    cr_expect_eq(memory_disk_jobs(s.disk), behind + 1);
+    shop_close(&s);
+    memory_limiter_free(limiter);
+}
+
+Test(stored_asked, after_a_loss_to_keep_keys_again_beside_what_comes, .timeout = 60)
+{
+    put_keys_again(16, 3, 2, "1P3K 2P ");
+    put_keys_again(16, 15, 20, "1P15K 12P 8P ");
+    put_keys_again(16, 40, 50, "1P15K 12P4K 12P4K 12P4K 12P4K 2P9K ");
+    put_keys_again(8, 20, 20, "1P7K 6P2K 6P2K 6P2K 2P6K 1K ");
+    put_keys_again(4, 9, 8, "1P3K 3P1K 3P1K 2P2K 2K ");
+    put_keys_again(3, 9, 8, "1P2K 2P1K 2P1K 2P1K 2P1K 3K ");
+    put_keys_again(2, 5, 5, "1P1K 1P1K 1P1K 1P1K 1P1K 1P ");
+    put_keys_again(1, 3, 3, "1P 1P 1P 1P 1K 1K 1K ");
+}
+
 /* ---- Many that leave ---- */
 
 static due_id put_ids[256];
