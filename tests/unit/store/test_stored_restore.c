@@ -305,3 +305,37 @@ Test(stored_restore, a_kept_key_that_is_shown_again_is_forgotten_once_after_a_lo
     cr_expect_eq(memory_disk_keys(s.disk), 0u);
     shop_close(&s);
 }
+
+/* The room of a bounded queue is what live jobs have left of it; dead ones take none, whatever they
+ * died of. */
+Test(stored_restore, what_lives_takes_room_and_what_is_dead_takes_none, .timeout = 60)
+{
+    struct shop s = shop_make(.start_ns = 5);
+    due_retry once = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 50 };
+    due_job job;
+
+    for (int i = 0; i < 3; i++)
+        lab_enqueue(&s.lab, "tea", .at_ns = 50);
+    for (int i = 0; i < 2; i++) {
+        lab_enqueue(&s.lab, "bury", .at_ns = 5);
+        cr_assert_eq(lab_reserve(&s.lab, &job, 100), 0);
+        cr_assert_eq(due_bury(&job, "no"), 0);
+        lab_enqueue(&s.lab, "fail", .at_ns = 5, .more = EXTRA(.retry = &once));
+        cr_assert_eq(lab_reserve(&s.lab, &job, 100), 0);
+        cr_assert_eq(due_nack(&job, 0), 0);
+    }
+    for (int i = 0; i < 2; i++)
+        lab_enqueue(&s.lab, "late", .at_ns = 5, .more = EXTRA(.ttl_ns = 3));
+    lab_turn_to(&s.lab, 20);
+    cr_expect_null(lab_dequeue(&s.lab));
+    cr_assert_eq(lab_stats(&s.lab).dead, 6u);
+    for (size_t room = 1; room < 3; room++) {
+        shop_crash(&s, (struct lab_options){ .start_ns = 20, .with.capacity = 4 + room });
+        cr_expect_eq(lab_stats(&s.lab).dead, 6u);
+        for (size_t i = 0; i < 1 + (room == 1); i++)
+            cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), 0, "%zu: %zu", room, i);
+        cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_EAGAIN, "%zu", room);
+    }
+    shop_close(&s);
+}
