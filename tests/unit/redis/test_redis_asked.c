@@ -166,3 +166,36 @@ REDIS_TEST(redis_asked, what_holds_back_topics_page_by_page)
         ASK("FLUSHALL");
     }
 }
+
+/* The third is refused once, for want of room. */
+static int see_key(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
+{
+    size_t *n = ctx;
+
+    (void)key, (void)len, (void)id, (void)until_ns;
+    return ++*n == 3 ? DUE_EAGAIN : 0;
+}
+
+REDIS_TEST(redis_asked, a_page_of_kept_keys_that_is_gone_on_with_once)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    due_change changes[10];
+    size_t n = 0;
+
+    for (uint64_t i = 0; i < 5; i++) {
+        changes[i] = put(i + 1, 5);
+        changes[5 + i] = drop(i + 1, 5);
+        changes[i].record.key = changes[5 + i].record.key = &"abcde"[i];
+        changes[i].record.key_len = changes[5 + i].record.key_len = 1;
+        changes[5 + i].key_kept_ns = DUE_S(9);
+    }
+    cr_assert_eq(commit(store, changes, 5, 1), 0);
+    cr_assert_eq(commit(store, changes + 5, 5, 2), 0);
+    asked();
+    cr_expect_eq(store->verbs->keys(store, 1, 100, see_key, &n, soon(LONG_NS)), DUE_EAGAIN);
+    cr_expect_eq(n, 3u);
+    cr_expect_eq(store->verbs->keys(store, 0, 100, see_key, &n, soon(LONG_NS)), 0);
+    cr_expect_eq(n, 6u);
+    expect_asked("hmget 2 zscan 1");
+    finish(store);
+}
