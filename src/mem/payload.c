@@ -273,25 +273,28 @@ void due__payload_free(struct due__payloads *p, void *memory, size_t len)
 
 /* ---- Giving back ---- */
 
-static void shard_empty(struct due__payloads *p, struct due__payload_shard *it, uint32_t class)
+/* All that it keeps is added to @gone. */
+static void shard_empty(struct due__payload_shard *it, struct due__block **gone)
 {
     due__lock_acquire(&it->lock);
-    struct due__block *open = it->open[class];
-    struct due__block *full = it->full[class];
-    it->bytes -= chain_bytes(open) + chain_bytes(full);
-    it->open[class] = NULL;
-    it->full[class] = NULL;
+    for (size_t k = 0; k < DUE__PAYLOAD_CLASSES; k++) {
+        if (it->open[k] != NULL)
+            link_chain(gone, it->open[k]);
+        if (it->full[k] != NULL)
+            link_chain(gone, it->full[k]);
+        it->open[k] = NULL;
+        it->full[k] = NULL;
+    }
+    it->bytes = 0;
     due__lock_release(&it->lock);
-    free_chain(p, open);
-    free_chain(p, full);
 }
 
 void due__payloads_trim(struct due__payloads *p, size_t keep, bool shards)
 {
     struct due__block *gone = NULL;
 
-    for (uint32_t i = 0; shards && i < DUE__SHARDS * DUE__PAYLOAD_CLASSES; i++)
-        shard_empty(p, &p->shard[i % DUE__SHARDS], i / DUE__SHARDS);
+    for (size_t i = 0; shards && i < DUE__SHARDS; i++)
+        shard_empty(&p->shard[i], &gone);
     due__lock_acquire(&p->depot);
     depot_evict(p, keep, DUE__PAYLOAD_CLASSES, &gone);
     due__lock_release(&p->depot);
@@ -312,12 +315,12 @@ void due__payloads_init(struct due__payloads *p, struct due__alloc *alloc)
  * be half changed, and is left alone. */
 void due__payloads_destroy(struct due__payloads *p)
 {
-    for (uint32_t i = 0; i < DUE__SHARDS * DUE__PAYLOAD_CLASSES; i++) {
-        struct due__payload_shard *it = &p->shard[i % DUE__SHARDS];
+    struct due__block *gone = NULL;
 
-        if (!due__lock_held(&it->lock))
-            shard_empty(p, it, i / DUE__SHARDS);
-    }
+    for (size_t i = 0; i < DUE__SHARDS; i++)
+        if (!due__lock_held(&p->shard[i].lock))
+            shard_empty(&p->shard[i], &gone);
+    free_chains(p, gone);
     if (!due__lock_held(&p->depot))
         due__payloads_trim(p, 0, false);
     for (size_t i = 0; i < DUE__SHARDS; i++)
