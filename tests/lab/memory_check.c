@@ -7,8 +7,16 @@
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
 {
     const unsigned char *byte = bytes;
+    uint64_t eight;
 
-    for (size_t i = 0; bytes != NULL && i < n; i++) /* else it is wrong, and not read */
+    if (bytes == NULL) /* it is wrong, and not read */
+        return hash;
+    for (; n >= sizeof eight; n -= sizeof eight, byte += sizeof eight) {
+        memcpy(&eight, byte, sizeof eight);
+        hash = (hash ^ eight) * UINT64_C(0x100000001b3);
+        hash ^= hash >> 32; /* else what is high stays there */
+    }
+    for (size_t i = 0; i < n; i++)
         hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
     return hash;
 }
