@@ -80,9 +80,11 @@ _Static_assert(sizeof(struct due__job) == 64, "a job is one cache line");
 #ifndef DUE__SPAN_SHIFT /* the explorer sets it lower: who looks at all places is sooner done */
 #define DUE__SPAN_SHIFT 12
 #endif
+#ifndef DUE__MAGAZINE /* the simulation sets both lower still */
+#define DUE__MAGAZINE 128u
+#endif
 #define DUE__SPAN_JOBS (1u << DUE__SPAN_SHIFT)
 #define DUE__SEGMENTS  (DUE__JOB_BITS - DUE__SPAN_SHIFT + 1)
-#define DUE__MAGAZINE  128u
 #define DUE__SUPPLY    (DUE__MAGAZINE / 2) /* places that a shard has from the depot, or gives */
 #define DUE__NO_JOB    UINT32_MAX
 

@@ -224,6 +224,7 @@ void books_return(unsigned thread, int rc)
 {
     struct caller *c = books_caller(thread);
 
+    memory_empty(); /* others go by what he is told, and who tells them has to see to it */
     /* Who does not wait for a confirmation has none; but for what he takes. */
     if (c->replaced && c->fails && rc == 0 && !plan_has(plan, KIND_ASYNC))
         machine_fail("thread %u: a call is answered with 0, and the jobs are another's", thread);

@@ -6,6 +6,7 @@
 #include "books.h"
 #include "history.h"
 #include "machine.h"
+#include "meet.h"
 
 int client_topic(const struct program *p, int topic)
 {
@@ -120,12 +121,15 @@ static const struct verb verbs[] = {
 /* Of those that the seed favours the most are done. */
 static unsigned weight(const struct client *c, const struct verb *v)
 {
-    bool favoured = c->program->plan->favoured >> (v - verbs) & 1;
+    const struct plan *p = c->program->plan;
+    bool favoured = p->favoured >> (v - verbs) & 1;
 
+    if (v->kind != KINDS && !(p->drawn >> v->kind & 1))
+        return 0;
     return favoured ? 8 * v->weight + 20 : v->weight;
 }
 
-/* Again if it is one that is not there, a few times; NULL: nothing is done, then. */
+/* Again if it is one that was left out by hand, a few times; NULL: nothing is done, then. */
 static const struct verb *draw_verb(struct client *c)
 {
     unsigned sum = 0;
@@ -161,11 +165,13 @@ void client_run(void *arg)
     for (unsigned n = 0; n < p->verbs && !c->stopped && !c->program->closed; n++) {
         if (p->skip != NULL && p->skip[(number - 1) * PLAN_VERBS_MAX + n])
             continue;
+        meet_verb(c, n);
         c->random = plan_stream(p, c->program->life, number, n);
         const struct verb *v = draw_verb(c);
         if (v != NULL)
             v->run(c);
     }
+    meet_leave(c);
     if (p->close == CLOSE_DRAIN)
         take_until_closed(c);
 }

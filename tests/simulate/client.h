@@ -47,18 +47,23 @@ struct program {
     due_clock *manual;
     int64_t manual_ns; /* what it showed when it was last turned, in an earlier life */
     int topic[PLAN_TOPICS];
-    due_workers *pool; /* or NULL */
-    unsigned lanes;    /* of its handlers, that run: bits */
-    uint64_t handled;  /* hand-overs to its handlers */
-    uint64_t acked;    /* by clients, and told so */
-    bool closing;      /* a close has begun */
-    bool closed;       /* who begins no call now begins none any more */
-    unsigned busy;     /* so often it could not be freed */
-    bool ended;        /* nobody uses the queue any more */
-    bool last;         /* its last life: all is taken out in the end */
-    unsigned threads;  /* in this life */
-    struct book *hot;  /* the job that was named last; or NULL */
-    struct client own; /* thread 0 */
+    due_workers *pool;    /* or NULL */
+    unsigned lanes;       /* of its handlers, that run: bits */
+    uint64_t handled;     /* hand-overs to its handlers */
+    uint64_t acked;       /* by clients, and told so */
+    bool closing;         /* a close has begun */
+    bool closed;          /* who begins no call now begins none any more */
+    unsigned busy;        /* so often it could not be freed */
+    bool ended;           /* nobody uses the queue any more */
+    unsigned begun;       /* verbs, in this life */
+    unsigned meeting;     /* so many times its threads have met */
+    unsigned waiting;     /* of its threads, for the others, */
+    unsigned present;     /* of those that are not through */
+    struct fiber *closer; /* waits for a verb to begin; or NULL */
+    bool last;            /* its last life: all is taken out in the end */
+    unsigned threads;     /* in this life */
+    struct book *hot;     /* the job that was named last; or NULL */
+    struct client own;    /* thread 0 */
     struct client client[PLAN_THREADS_MAX];
 };
 

@@ -10,14 +10,18 @@
 
 #define LISTED 8
 
-/* One of three is that which all have named last: so several name it at a time. */
+/* One of three is that which all have named last, and most are where threads meet: so several name
+ * it at a time. */
 struct book *client_draw(struct client *c, size_t *at)
 {
     struct program *p = c->program;
-    uint64_t dice = model_below(&c->random, 3);
+    uint64_t dice = model_below(&c->random, p->plan->meet_every != 0 ? 9 : 3);
 
-    if (dice == 0 && p->hot != NULL)
+    if ((dice == 0 || dice >= 3) && p->hot != NULL && (dice == 0 || !p->hot->gone)) {
         client_know(c, p->hot);
+        dice = 0;
+    }
+    dice %= 3;
     if (c->n_known == 0)
         return NULL;
     *at = dice < 2 ? c->n_known - 1 : model_below(&c->random, c->n_known);

@@ -438,6 +438,17 @@ void machine_stops(bool on)
         draw_stop();
 }
 
+void machine_kill_soon(uint64_t steps)
+{
+    uint64_t at = machine.steps + 1 + machine_below(steps);
+
+    if (machine.kill_at == UINT64_MAX || at > machine.kill_at)
+        return;
+    machine.kill_at = at;
+    if (at < machine.next)
+        machine.next = at;
+}
+
 /* A process is stopped, as a signal does it: the running one, or that of another fibre. */
 static void stop_process(void)
 {

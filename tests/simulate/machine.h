@@ -7,7 +7,7 @@
  *
  *   machine.c         fibres: who goes on, who sleeps on what, what the clocks show
  *   machine_fail.c    assertions and signals
- *   machine_back.c    fibres that stand still for a while
+ *   machine_back.c    fibres that stand still for a while, or wait for others to go on
  *   machine_memory.c  the atomic operations of the library, each a step; store buffers; allocations
  *   machine_system.c  the system calls of the library, and those of the store in memory
  *
@@ -30,6 +30,7 @@
 #define PROCESSES_MAX 16u
 #define TIMERS_MAX    128u
 #define BUFFER_MAX    8u
+#define BACK_FIBERS   8u /* those of higher numbers count from 0 again */
 #define TLS_MAX       256u
 #define START_NS      DUE_S(1000)    /* what the monotonic clock shows at first */
 #define WALL_NS       DUE_S(1000000) /* what the wall clock is ahead of it, but for its steps */
@@ -87,6 +88,7 @@ struct machine_options {
     uint32_t switch_every; /* on the average a switch in so many steps */
     bool by_rank;          /* not to anybody, but by ranks that change now and then */
     uint32_t back_every;   /* who changes memory is held back; so often, */
+    uint32_t back_fiber;   /* everybody, or, less than BACK_FIBERS, the fibre of this number, */
     bool back_after;       /* after that or before, */
     uint32_t back_kinds;   /* at one of so many kinds of such steps, */
     uint64_t back_kind;    /* this, */
@@ -177,6 +179,10 @@ static inline void machine_step(void)
 }
 
 void machine_give_way(void); /* anybody that can goes on */
+/* The running fibre is held back for so many steps; false: until nobody else could go on. */
+bool machine_rest(uint64_t steps);
+void machine_wake(struct fiber *f);     /* who is held back is not any more */
+void machine_kill_soon(uint64_t steps); /* within so many steps, if there is to be a kill at all */
 /* The running fibre is about to change what @at says, or, NULL, to read: it may be held back. */
 void machine_hold_back(const struct explore_site *at);
 

@@ -32,12 +32,37 @@ static uint64_t kind_of(const struct explore_site *at)
     return known[i].kind;
 }
 
+/* One who stands still while all others pass the same place meets more than all of them would. */
+static bool is_one(void)
+{
+    uint32_t number = (uint32_t)(machine.me - machine.fiber) % BACK_FIBERS;
+
+    return machine.o.back_fiber >= BACK_FIBERS || machine.o.back_fiber == number;
+}
+
 static bool is_kind(const struct explore_site *at)
 {
     uint64_t kind = at != NULL ? kind_of(at) ^ machine.o.back_kind : 0;
 
-    return at != NULL && (model_random(&kind) >> 8) % machine.o.back_kinds == 0 &&
+    return at != NULL && is_one() && (model_random(&kind) >> 8) % machine.o.back_kinds == 0 &&
            machine_chance(machine.o.back_every);
+}
+
+bool machine_rest(uint64_t steps)
+{
+    struct fiber *me = machine.me;
+    uint64_t until = machine.steps + steps;
+
+    me->back_until = until;
+    machine_give_way();
+    bool all = me->back_until != until || machine.steps >= until;
+    me->back_until = 0;
+    return all;
+}
+
+void machine_wake(struct fiber *f)
+{
+    f->back_until = 0;
 }
 
 void machine_hold_back(const struct explore_site *at)

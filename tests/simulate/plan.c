@@ -43,46 +43,84 @@ uint64_t plan_stream(const struct plan *p, unsigned life, unsigned thread, unsig
 
 #define BIT(kind) (UINT64_C(1) << KIND_##kind)
 
-/* Kinds whose faults need each other: two of these at a time are favoured over all else. */
-static const uint64_t themes[] = {
+/* Kinds whose faults need each other: some of these are favoured over all else.  What goes on
+ * around the calls: */
+static const uint64_t grounds[] = {
     BIT(DISCARD) | BIT(FREES) | BIT(WAITS),
     BIT(MANUAL) | BIT(DISCARD) | BIT(FREES),
     BIT(WORKERS) | BIT(DISCARD) | BIT(FREES),
+    BIT(ALWAYS) | BIT(DISCARD) | BIT(WAITS),
+    BIT(ALWAYS) | BIT(WAITS) | BIT(BUFFERS),
     BIT(STORED) | BIT(DISCARD) | BIT(LATENCY) | BIT(REPEATS),
+    BIT(STORED) | BIT(DISCARD) | BIT(POLLS) | BIT(AWAY) | BIT(DOUBT),
     BIT(STORED) | BIT(LATENCY) | BIT(REPEATS) | BIT(LOSSES),
     BIT(STORED) | BIT(LOSSES) | BIT(DOUBT) | BIT(AWAY) | BIT(LATENCY) | BIT(REPEATS),
     BIT(STORED) | BIT(KILLS) | BIT(FULL) | BIT(LATENCY) | BIT(LOSSES),
     BIT(STORED) | BIT(ASYNC) | BIT(AWAY) | BIT(LOSSES) | BIT(FLUSHES),
     BIT(STORED) | BIT(STANDBY) | BIT(STOPS) | BIT(LATENCY) | BIT(POLLS),
-    BIT(STORED) | BIT(PAUSES) | BIT(LIMITS) | BIT(RELIMITS) | BIT(KILLS),
+    BIT(REALTIME) | BIT(STEPS) | BIT(DRIFT) | BIT(JUMPS),
+    BIT(MEMORY) | BIT(SYSTEM),
+};
+/* And what is called: */
+static const uint64_t calls[] = {
     BIT(KEYS) | BIT(POLICIES) | BIT(RETAIN),
+    BIT(KEYS) | BIT(POLICIES) | BIT(CANCEL) | BIT(UPDATE),
     BIT(LIMITS) | BIT(GROUPS) | BIT(RELIMITS) | BIT(TOPICS),
+    BIT(PAUSES) | BIT(LIMITS) | BIT(RELIMITS) | BIT(TOPICS),
     BIT(BURY) | BIT(ATTEMPTS) | BIT(EXPIRY) | BIT(KICKS) | BIT(CROWDS),
+    BIT(BURY) | BIT(CANCEL) | BIT(UPDATE) | BIT(AMEND) | BIT(LOOKS),
     BIT(CANCEL) | BIT(MOVE) | BIT(UPDATE) | BIT(AMEND),
     BIT(BATCHES) | BIT(CLEARS) | BIT(KICKS) | BIT(TOPICS),
-    BIT(REALTIME) | BIT(STEPS) | BIT(DRIFT) | BIT(JUMPS),
     BIT(CAPACITY) | BIT(WAITS) | BIT(BATCHES),
-    BIT(ALWAYS) | BIT(WAITS) | BIT(BUFFERS),
     BIT(ROUNDS) | BIT(SNOOZE) | BIT(CANCEL),
-    BIT(MEMORY) | BIT(SYSTEM),
+    BIT(METRICS) | BIT(TOPICS) | BIT(CANCEL),
     BIT(LOOKS) | BIT(METRICS) | BIT(SHORT),
 };
-#define THEMES (sizeof themes / sizeof themes[0])
+#define GROUNDS (sizeof grounds / sizeof grounds[0])
+#define CALLS   (sizeof calls / sizeof calls[0])
 
-/* Two of three seeds have themes, and of other kinds half as many. */
-static uint64_t draw_kinds(uint64_t *random)
+/* One of each, and in half of the seeds one more of either; in one large seed of three none. */
+static uint64_t draw_themes(uint64_t *random, bool small)
 {
-    uint64_t favoured = 0;
+    uint64_t more = model_below(random, 2 * (GROUNDS + CALLS));
+    uint64_t themes = grounds[model_below(random, GROUNDS)];
+
+    themes |= calls[model_below(random, CALLS)];
+    if (!small && model_below(random, 3) == 0)
+        return 0;
+    if (more < GROUNDS)
+        themes |= grounds[more];
+    else if (more < GROUNDS + CALLS)
+        themes |= calls[more - GROUNDS];
+    return themes;
+}
+
+/* How threads take turns. */
+static const uint64_t turns =
+    BIT(JUMPS) | BIT(DRIFT) | BIT(SPURIOUS) | BIT(BUFFERS) | BIT(RANKS) | BIT(BACK);
+
+/* Of so many seeds of six * every[] that are of this size: those that have the kind. */
+static uint64_t of_six(enum plan_kind k, uint64_t favoured, bool small)
+{
+    if (favoured == 0)
+        return 6;
+    if (favoured >> k & 1)
+        return (small ? 5 : 4) * (uint64_t)every[k];
+    if (small)
+        return turns >> k & 1 ? 7 : 2;
+    return 3;
+}
+
+static uint64_t draw_kinds(uint64_t *random, bool small)
+{
+    uint64_t favoured = draw_themes(random, small);
     uint64_t on = 0;
 
-    if (model_below(random, 3) != 0)
-        favoured = themes[model_below(random, THEMES)] | themes[model_below(random, THEMES)];
-    for (unsigned k = 0; k < KINDS; k++) {
-        uint64_t of_six = favoured == 0 ? 6 : favoured >> k & 1 ? 4 * (uint64_t)every[k] : 3;
-
-        if (model_below(random, 6 * (uint64_t)every[k]) < of_six || every[k] == 1)
+    for (unsigned k = 0; k < KINDS; k++)
+        if (model_below(random, 6 * (uint64_t)every[k]) <
+                of_six((enum plan_kind)k, favoured, small) ||
+            every[k] == 1)
             on |= UINT64_C(1) << k;
-    }
     if (model_below(random, 6) == 0) /* then the library takes shorter ways */
         on &= ~BIT(RESERVE);
     return on;
@@ -110,10 +148,11 @@ static void draw_machine(struct plan *p, uint64_t *random)
     m->switch_every = (uint32_t)PICK(random, 2, 5, 10, 30, 100, 1000);
     m->by_rank = plan_has(p, KIND_RANKS);
     m->back_every = rate(p, KIND_BACK, PICK(random, 1, 4, 20));
+    m->back_fiber = (uint32_t)model_below(random, 2 * BACK_FIBERS);
     m->back_after = model_below(random, 2) == 0;
-    m->back_kinds = (uint32_t)PICK(random, 4, 16, 64, 200);
+    m->back_kinds = (uint32_t)PICK(random, 2, 4, 16, 64);
     m->back_kind = model_random(random);
-    m->back_steps = PICK(random, 100, 1000, 10000);
+    m->back_steps = PICK(random, 100, 1000, 10000, 10000);
     m->jump_every = rate(p, KIND_JUMPS, PICK(random, 10, 100, 1000));
     m->jump_max_ns = (int64_t)PICK(random, 1, 1000, 1000000, 100000000);
     m->drift_every = rate(p, KIND_DRIFT, PICK(random, 1, 3, 20));
@@ -264,7 +303,7 @@ static void draw_store(struct plan *p, uint64_t *random)
 {
     unsigned *faults = p->store_faults;
 
-    p->lives = 1 + (unsigned)model_below(random, 4);
+    p->lives = 1 + (unsigned)model_below(random, p->small ? 2 : 4);
     p->kill_within = PICK(random, 300, 3000, 20000, 100000);
     p->latency_ns = (int64_t)PICK(random, 1, 1000, 1000000, 50000000);
     p->store_timeout_ns = (int64_t)PICK(random, 1000000, 20000000, 5000000000);
@@ -303,8 +342,36 @@ static void draw_owners(struct plan *p, uint64_t *random)
     if (!plan_has(p, KIND_STANDBY))
         return;
     p->seats = PLAN_SEATS;
-    p->lives = PLAN_SEATS * (1 + (unsigned)model_below(random, 3)) + 1;
+    p->lives = PLAN_SEATS * (1 + (unsigned)model_below(random, p->small ? 1 : 3)) + 1;
     p->owner_lease_ns = lease_ns;
+}
+
+/* Seven of eight seeds are small: thousands of them fit in a second, and what is there meets. */
+static void draw_size(struct plan *p, uint64_t *random)
+{
+    p->threads = p->small ? 2 + (unsigned)model_below(random, 3)
+                          : 1 + (unsigned)model_below(random, PLAN_THREADS_MAX);
+    p->verbs = p->small ? (unsigned)PICK(random, 2, 3, 4, 6, 8, 12)
+                        : (unsigned)PICK(random, 3, 6, 10, 15, 20, 40, 60, PLAN_VERBS_MAX);
+    if (plan_has(p, KIND_STANDBY) &&
+        p->verbs > 40) /* it takes long enough until it owns the jobs */
+        p->verbs = 40;
+    p->answer = (unsigned)PICK(random, 20, 20, 20, 1, 12, 14, 15, 19);
+    p->keys = (unsigned)PICK(random, 1, 2, PLAN_KEYS);
+    p->groups = (unsigned)PICK(random, 1, PLAN_GROUPS);
+    p->favoured = model_random(random) & model_random(random) & model_random(random);
+    p->favoured &= model_below(random, 3) == 0 ? 0 : UINT64_MAX;
+}
+
+/* What happens at the same time. */
+static void draw_meetings(struct plan *p, uint64_t *random)
+{
+    unsigned verbs = p->threads * p->verbs;
+
+    p->meet_every = (unsigned)PICK(random, 0, 0, 1, 2);
+    p->close_verbs = model_below(random, 3) != 0 ? 1 + (unsigned)model_below(random, verbs) : 0;
+    p->kill_verbs = model_below(random, 3) != 0 ? 1 + (unsigned)model_below(random, verbs) : 0;
+    p->meet_steps = PICK(random, 30, 300, 1000);
 }
 
 void plan_draw(struct plan *p, uint64_t seed, const struct plan_wishes *w)
@@ -313,17 +380,14 @@ void plan_draw(struct plan *p, uint64_t seed, const struct plan_wishes *w)
 
     memset(p, 0, sizeof *p);
     p->seed = seed;
-    p->on = draw_kinds(&random) & ~w->without;
+    p->small = model_below(&random, 8) != 0;
+    p->on = draw_kinds(&random, p->small);
     exclude(p);
-    p->threads = 1 + (unsigned)model_below(&random, PLAN_THREADS_MAX);
-    p->verbs = (unsigned)PICK(&random, 3, 6, 10, 15, 20, 40, 60, PLAN_VERBS_MAX);
-    p->keys = (unsigned)PICK(&random, 1, 2, PLAN_KEYS);
-    p->groups = (unsigned)PICK(&random, 1, PLAN_GROUPS);
-    if (plan_has(p, KIND_STANDBY) &&
-        p->verbs > 40) /* it takes long enough until it owns the jobs */
-        p->verbs = 40;
-    p->favoured = model_random(&random) & model_random(&random) & model_random(&random);
-    p->favoured &= model_below(&random, 3) == 0 ? 0 : UINT64_MAX;
+    p->drawn = p->on;
+    draw_size(p, &random);
+    p->on &= ~w->without;
+    exclude(p);
+    draw_meetings(p, &random);
     draw_queue(p, &random);
     draw_machine(p, &random);
     draw_store(p, &random);

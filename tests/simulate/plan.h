@@ -109,10 +109,13 @@ enum plan_close { CLOSE_QUIET, CLOSE_DISCARD, CLOSE_DRAIN };
 
 struct plan {
     uint64_t seed;
-    uint64_t on; /* a bit for each kind */
+    uint64_t on;    /* a bit for each kind */
+    uint64_t drawn; /* likewise, before any was left out by hand */
+    bool small;     /* few threads, verbs and kinds */
     unsigned threads;
     unsigned verbs;
     uint64_t favoured; /* verbs of client.c: bits */
+    unsigned answer;   /* of 20, to most jobs that are reserved: as in client_take.c; 20: any */
     unsigned keys;     /* names that there are */
     unsigned groups;   /* likewise, of each topic */
     const unsigned char *skip;
@@ -131,6 +134,10 @@ struct plan {
     int64_t open_ns;      /* closed after that, unless it is closed when all have ended */
     unsigned lives;       /* of the program */
     uint64_t kill_within; /* steps */
+    unsigned meet_every;  /* verbs: before these the threads wait for each other; 0: never */
+    unsigned close_verbs; /* it is closed when so many have begun; 0: after open_ns */
+    unsigned kill_verbs;  /* it may be killed then; 0: at any step */
+    uint64_t meet_steps;  /* within so many after that */
     due_retry retry[PLAN_RETRIES];
     unsigned queue_retry;              /* which of these */
     unsigned topic_retry[PLAN_TOPICS]; /* likewise; 0: the queue's */

@@ -8,6 +8,7 @@
 #include "due/metrics.h"
 #include "history.h"
 #include "machine.h"
+#include "meet.h"
 #include "pool.h"
 #include "queue/limit.h"
 #include "queue/queue.h"
@@ -502,9 +503,10 @@ static void use_and_close(struct program *p)
     enum plan_close how = how_to_close(p);
 
     pool_start(p);
+    meet_begin(p);
     start_clients(p);
     if (how != CLOSE_QUIET) {
-        machine_sleep(p->plan->open_ns);
+        meet_close(p);
         if (!settings_stored() || machine_below(4) == 0) /* else the next life has what there is */
             resume(p, 1);
         close_queue(p, how == CLOSE_DRAIN ? DUE_CLOSE_DRAIN : DUE_CLOSE_DISCARD);
