@@ -192,13 +192,25 @@ void due__retained_again(struct due__commits *c)
 
 /* ---- Reading ---- */
 
+/* It is in no table: the batch is on its way, and if it is refused the key is put back. */
+static bool is_forgotten(const struct due__batch *b, due_id id)
+{
+    for (const struct due__key *key = b->forgot; key != NULL; key = key->next)
+        if (due_id_equal(key->of.id, id))
+            return true;
+    return false;
+}
+
 static int visit(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
 {
     struct due_queue *q = ctx;
+    const struct due__commits *c = q->commits;
     due_extra its = { DUE_EXTRA_INIT, .key = key, .key_len = len, .keep_key_ns = until_ns };
 
     if (len == 0 || len > DUE_KEY_MAX || until_ns < 0)
         return DUE_ECORRUPT;
+    if (is_forgotten(c->now, id) || is_forgotten(c->next, id))
+        return 0;
     struct due__key *kept = due__key_new(q, &its);
     if (kept == NULL)
         return DUE_ENOMEM;
