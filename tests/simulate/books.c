@@ -135,6 +135,7 @@ void books_lease(unsigned thread, int64_t lease_ns)
 
     c->fails = true;
     c->lease_ns = lease_ns;
+    machine_instant(lease_ns);
     c->rule.lease_until_ns = steps ? 0 : clock_now() + lease_ns;
 }
 
@@ -353,6 +354,7 @@ void books_due_by(unsigned thread, int64_t due_by_ns)
     const struct caller *c = books_caller(thread);
     struct book *b = c->job;
 
+    machine_instant(due_by_ns - clock_now());
     if (b != NULL && c->alone && b->calls == 0 && b->serial == c->serial && !b->keyed && !b->gone &&
         !b->revoked && !may_die(b)) {
         b->due_by_ns = due_by_ns;
@@ -376,6 +378,7 @@ void books_put(struct book *b, int64_t due_by_ns)
         left++; /* it was there, and has been changed */
         return;
     }
+    machine_instant(due_by_ns - clock_now());
     b->told = true;
     b->told_event = rules_event();
     bool stays = !deaths_last(b, 0); /* till somebody takes it */

@@ -118,7 +118,7 @@ static const struct verb verbs[] = {
 };
 #define VERBS (sizeof verbs / sizeof verbs[0])
 
-/* Of those that the seed favours the most are done. */
+/* Of those that the seed favours the most are done, and in small ones hardly any others. */
 static unsigned weight(const struct client *c, const struct verb *v)
 {
     const struct plan *p = c->program->plan;
@@ -126,7 +126,9 @@ static unsigned weight(const struct client *c, const struct verb *v)
 
     if (v->kind != KINDS && !(p->drawn >> v->kind & 1))
         return 0;
-    return favoured ? 8 * v->weight + 20 : v->weight;
+    if (favoured)
+        return 8 * v->weight + 20;
+    return p->small && v->run != client_put ? (v->weight + 3) / 4 : v->weight;
 }
 
 /* Again if it is one that was left out by hand, a few times; NULL: nothing is done, then. */

@@ -77,7 +77,8 @@ static bool late_answer(char *text, size_t size)
     return true;
 }
 
-/* Where nobody waits for a confirmation it may not have left, nor had its key any more. */
+/* Where nobody waits for a confirmation it may not have left, nor had its key any more.  Nor has it
+ * where an earlier call has taken it that did not wait: it has left before, and this one has it. */
 static void has_left(unsigned thread, int64_t time_ns, char *text, size_t size)
 {
     char asked[48];
@@ -86,7 +87,7 @@ static void has_left(unsigned thread, int64_t time_ns, char *text, size_t size)
     snprintf(asked, sizeof asked, "%u %" PRId64 " dequeue?", thread, time_ns);
     ledger_line(ledger, asked);
     sscanf(text, "%*u %*d %*s %*s %*s %39s", id);
-    if (plan_has(plan, KIND_ASYNC))
+    if (plan_has(plan, KIND_ASYNC) || plan_has(plan, KIND_POLLS))
         snprintf(text, size, "%u %" PRId64 " dequeue! DUE_EINDOUBT %s", thread, time_ns, id);
     ledger_line(ledger, text);
 }

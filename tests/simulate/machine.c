@@ -137,6 +137,8 @@ void machine_begin(const struct machine_options *o)
     machine.wall_ns = WALL_NS;
     machine.boot_ns = DUE_S(5);
     machine.held = 0;
+    memset(machine.instant, 0, sizeof machine.instant);
+    machine.instants = 0;
     machine.process = machine.queue = 0;
     machine.idle = machine.stepped = machine.entered = NULL;
     machine.failed = false;
@@ -397,26 +399,6 @@ static void block(void)
 
 /* ---- What may happen between two steps ---- */
 
-static void jump(void)
-{
-    int64_t next = machine_next_wake();
-    int64_t by = (int64_t)machine_below((uint64_t)machine.o.jump_max_ns + 1);
-
-    if (next != DUE_FOREVER && next > machine.now_ns && machine_below(2) == 0)
-        machine.now_ns = next;
-    else
-        machine.now_ns += by;
-}
-
-static void step_clock(void)
-{
-    uint64_t most = (uint64_t)machine.o.clock_step_max_ns;
-
-    if (machine.stepped != NULL)
-        machine.stepped();
-    machine.wall_ns = WALL_NS + (int64_t)machine_below(2 * most + 1) - (int64_t)most;
-}
-
 static void wake_for_no_reason(void)
 {
     struct fiber *f = &machine.fiber[machine_below(machine.fibers)];
@@ -491,9 +473,9 @@ void machine_point(void)
         stop_process();
     draw_next();
     if (machine.plenty == 0 && machine_chance(machine.o.jump_every))
-        jump();
+        machine_jump();
     if (machine_chance(machine.o.clock_step_every))
-        step_clock();
+        machine_set_clock();
     if (machine_chance(machine.o.spurious_every))
         wake_for_no_reason();
     if (machine.o.by_rank)

@@ -6,6 +6,7 @@
  * from the seed: the same seed gives the same run, step by step.
  *
  *   machine.c         fibres: who goes on, who sleeps on what, what the clocks show
+ *   machine_time.c    time that passes meanwhile
  *   machine_fail.c    assertions and signals
  *   machine_back.c    fibres that stand still for a while, or wait for others to go on
  *   machine_memory.c  the atomic operations of the library, each a step; store buffers; allocations
@@ -30,6 +31,7 @@
 #define PROCESSES_MAX 16u
 #define TIMERS_MAX    128u
 #define BUFFER_MAX    8u
+#define INSTANTS_MAX  8u
 #define BACK_FIBERS   8u /* those of higher numbers count from 0 again */
 #define TLS_MAX       256u
 #define START_NS      DUE_S(1000)    /* what the monotonic clock shows at first */
@@ -133,6 +135,8 @@ struct machine {
     uint64_t hash;    /* of everything that has happened */
     uint64_t switches;
     int64_t now_ns;                    /* the monotonic clock */
+    int64_t instant[INSTANTS_MAX];     /* on it: something is to come, or to end */
+    unsigned instants;                 /* so many were told */
     int64_t wall_ns;                   /* realtime minus monotonic */
     int64_t boot_ns;                   /* boottime minus monotonic */
     unsigned held;                     /* stores in buffers */
@@ -192,6 +196,13 @@ void machine_unpark_all(const void *word); /* */
 void machine_join(struct fiber *f);
 void machine_sleep(int64_t ns);
 int64_t machine_next_wake(void); /* DUE_FOREVER: nobody wakes by himself */
+
+/* ---- machine_time.c ---- */
+
+/* Something is to come, or to end, after so long: time may move there. */
+void machine_instant(int64_t ahead_ns);
+void machine_jump(void);
+void machine_set_clock(void);
 
 /* ---- machine_memory.c ---- */
 

@@ -359,7 +359,8 @@ static void draw_size(struct plan *p, uint64_t *random)
     p->answer = (unsigned)PICK(random, 20, 20, 20, 1, 12, 14, 15, 19);
     p->keys = (unsigned)PICK(random, 1, 2, PLAN_KEYS);
     p->groups = (unsigned)PICK(random, 1, PLAN_GROUPS);
-    p->favoured = model_random(random) & model_random(random) & model_random(random);
+    p->favoured = model_random(random) & model_random(random);
+    p->favoured &= p->small ? UINT64_MAX : model_random(random);
     p->favoured &= model_below(random, 3) == 0 ? 0 : UINT64_MAX;
 }
 

@@ -339,9 +339,12 @@ static void check_stats(const struct program *p)
         check_topics(p);
 }
 
-/* One thread takes all, and the order is that of the deadlines. */
+/* One thread takes all, and the order is that of the deadlines.  A large job that was read stands
+ * last among equals. */
 bool program_orderly(const struct plan *p)
 {
+    if (plan_has(p, KIND_LARGE) && plan_has(p, KIND_LOOKS))
+        return false;
     return p->order == DUE_ORDER_DEADLINE && p->machine.clock_step_max_ns == 0 &&
            !plan_has(p, KIND_RESERVE) && !plan_has(p, KIND_WORKERS) && p->limit == 0 &&
            !plan_has(p, KIND_GROUPS);
