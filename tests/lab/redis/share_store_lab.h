@@ -145,4 +145,41 @@ static inline due_change of_held(const struct sharer *s, size_t at, enum due_cha
 #define SHARE_TEST(name, promise) \
     Test(name, promise, .init = serve_plainly, .fini = stop, .timeout = 200)
 
+/* Three jobs are put; two are claimed, one of them done and one given back, and what is left is
+ * worked off.  Nothing may be done twice, and nothing is lost. */
+static inline void one_life(struct sharer *s)
+{
+    due_change puts[3];
+    due_change ends[2];
+    unsigned seen[4] = { 0 };
+    struct due_claim one = { .need = 2, .lease_ns = DUE_S(600) };
+
+    for (uint64_t i = 0; i < 3; i++)
+        puts[i] = put(i + 1, 5);
+    cr_assert_eq(exchange(s, puts, 3, NULL), 0);
+    cr_expect(s->results[0] == 0 && s->results[1] == 0 && s->results[2] == 0);
+    cr_assert_eq(exchange(s, NULL, 0, &one), 0);
+    cr_assert_eq(s->n_held, 2u);
+    for (size_t i = 0; i < 2; i++)
+        seen[s->sequence[i]]++;
+    ends[0] = of_held(s, 0, DUE_CHANGE_DROP);
+    ends[1] = of_held(s, 1, DUE_CHANGE_MOVE);
+    uint64_t back = s->sequence[1];
+    uint64_t first = s->answer.stamp;
+    cr_assert_eq(exchange(s, ends, 2, &one), 0);
+    cr_expect(s->results[0] == 0 && s->results[1] == 0);
+    cr_expect_gt(s->answer.stamp, first);
+    cr_assert_eq(s->n_held, 2u);
+    for (size_t i = 0; i < 2; i++)
+        seen[s->sequence[i]]++;
+    for (uint64_t i = 1; i <= 3; i++)
+        cr_expect_eq(seen[i], i == back ? 2u : 1u, "job %d: %u", (int)i, seen[i]);
+    ends[0] = of_held(s, 0, DUE_CHANGE_DROP);
+    ends[1] = of_held(s, 1, DUE_CHANGE_DROP);
+    cr_assert_eq(exchange(s, ends, 2, NULL), 0);
+    cr_expect(s->results[0] == 0 && s->results[1] == 0);
+    due_change cancel = drop(9, 0);
+    cr_expect_eq(say(s, cancel), DUE_ENOENT);
+}
+
 #endif
