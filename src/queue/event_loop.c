@@ -24,6 +24,8 @@ static int64_t wanted(struct due_queue *q)
 {
     int64_t bound = due__timeline_bound(&q->timeline);
 
+    if (due__state_of(q) != 0) /* G2 of sender.c: a take says so */
+        return 0;
     if (!(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3 of tenure.c */
         bool coming;
 

@@ -192,8 +192,7 @@ struct due__journal {
     /* How many takes have landed whose taker did not wait, and are there for the next one;
      * *@coming: others may come. */
     uint32_t (*left)(const struct due_queue *q, bool *coming);
-    /* Shared: a take that did not wait has asked for jobs, and none has come since.  NULL: nobody
-     * need ask. */
+    /* Of a shared queue: a take that did not wait has asked for jobs, and none has come since. */
     bool (*asked)(const struct due_queue *q);
     /* How many of them have landed so far; and how many changes have ended, however. */
     uint64_t (*landed)(const struct due_queue *q);

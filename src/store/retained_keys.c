@@ -193,10 +193,10 @@ void due__retained_again(struct due__commits *c)
 /* ---- Reading ---- */
 
 /* It is in no table: the batch is on its way, and if it is refused the key is put back. */
-static bool is_forgotten(const struct due__batch *b, due_id id)
+static bool is_forgotten(const struct due__batch *b, const void *name, size_t len, due_id id)
 {
     for (const struct due__key *key = b->forgot; key != NULL; key = key->next)
-        if (due_id_equal(key->of.id, id))
+        if (due_id_equal(key->of.id, id) && key->len == len && memcmp(key->bytes, name, len) == 0)
             return true;
     return false;
 }
@@ -209,7 +209,7 @@ static int visit(void *ctx, const void *key, size_t len, due_id id, int64_t unti
 
     if (len == 0 || len > DUE_KEY_MAX || until_ns < 0)
         return DUE_ECORRUPT;
-    if (is_forgotten(c->now, id) || is_forgotten(c->next, id))
+    if (is_forgotten(c->now, key, len, id) || is_forgotten(c->next, key, len, id))
         return 0;
     struct due__key *kept = due__key_new(q, &its);
     if (kept == NULL)

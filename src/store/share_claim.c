@@ -403,10 +403,15 @@ void due__sharing_polled(struct due_queue *q, const struct due__request *r)
 {
     struct due__commits *c = q->commits;
     struct due__sharing *sh = c->share;
-    struct due__sharing_topics w = { .count = 0 };
+    struct due__sharing_topics none = { .count = 0 };
 
-    want_topics(&w, r->wanted.topics, r->wanted.count);
     due__lock_acquire(&c->calls);
+    struct due__sharing_topics w = sh->polls ? sh->polled : none;
+    want_topics(&w, r->wanted.topics, r->wanted.count); /* and what others ask for */
+    if (w.more && !w.any) {
+        w = none; /* more than one claim can name: the last one counts */
+        want_topics(&w, r->wanted.topics, r->wanted.count);
+    }
     bool known = sh->polls && same_topics(&sh->polled, &w);
     sh->polled = w;
     sh->polls = true;

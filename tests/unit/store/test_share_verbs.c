@@ -5,6 +5,7 @@
 #include "due/metrics.h"
 #include "lab/exposition.h"
 #include "lab/mall.h"
+#include "lab/take.h"
 #include "lab/workers_lab.h"
 
 #define JOBS 10
@@ -204,6 +205,51 @@ MALL_TEST(share_verbs, the_descriptor_is_readable_before_anything_was_taken)
             lab_enqueue(&m.lab[1], "tea", .delay_ns = 0);
         cr_expect(readable(fd, 2000), "%d", before);
     }
+    mall_close(&m);
+}
+
+/* Who waits by the descriptor for several topics asks for them one after the other. */
+MALL_TEST(share_verbs, the_descriptor_tells_of_each_topic_that_was_asked_for)
+{
+    for (int any = 0; any < 2; any++) {
+        struct mall m = mall_make(2);
+        due_queue *q = m.lab[1].q;
+        int topic[] = { lab_topic(&m.lab[1], "a"), lab_topic(&m.lab[1], "b") };
+        int there = lab_topic(&m.lab[0], "a");
+        int fd = due_fd(q);
+        due_job job;
+        int rc;
+
+        cr_assert_geq(fd, 0);
+        cr_assert_eq(take_from(q, any ? NULL : &topic[0], !any, &job, 0), DUE_EAGAIN);
+        cr_assert_eq(take_from(q, &topic[1], 1, &job, 0), DUE_EAGAIN);
+        lab_enqueue(&m.lab[0], "tea", .topic = there);
+        do {
+            cr_assert(readable(fd, 20000), "%d", any);
+            rc = take_from(q, &topic[1], 1, &job, 0);
+            cr_assert_eq(rc, DUE_EAGAIN);
+        } while ((rc = take_from(q, &topic[0], 1, &job, 0)) == DUE_EAGAIN);
+        cr_assert_eq(rc, 0);
+        due_job_done(&job);
+        mall_close(&m);
+    }
+}
+
+/* It has asked, and would wait for ever. */
+MALL_TEST(share_verbs, the_descriptor_of_who_was_turned_out_is_readable)
+{
+    struct mall m = mall_make(2);
+    due_queue *q = m.lab[1].q;
+    due_id id = lab_enqueue(&m.lab[0], "tea", .at_ns = 50);
+    int fd = due_fd(q);
+    due_job job;
+
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(due_dequeue(q, &job, 0), DUE_EAGAIN);
+    memory_store_evict(m.store[1]);
+    cr_expect_eq(due_cancel(q, id, NULL), DUE_EFENCED);
+    cr_expect(readable(fd, 20000));
+    cr_expect_eq(due_dequeue(q, &job, 0), DUE_EFENCED);
     mall_close(&m);
 }
 

@@ -1,4 +1,6 @@
 /* A queue with a store: what is written through, and what comes back. */
+#include <poll.h>
+
 #include "due/metrics.h"
 #include "lab/shop.h"
 #include "lab/take.h"
@@ -333,6 +335,27 @@ Test(stored, a_full_store_refuses_jobs_and_can_be_drained, .timeout = 60)
     memory_store_forgive(s.store);
     cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), 0);
     shop_close(&s);
+}
+
+Test(stored, a_fenced_queue_says_so_by_its_descriptor, .timeout = 60)
+{
+    static const enum due_proxies modes[] = { DUE_PROXIES_ADAPTIVE, DUE_PROXIES_ALWAYS };
+
+    for (int i = 0; i < 2; i++) {
+        struct shop s = shop_make(.with.proxies = modes[i]);
+        due_spec spec = { DUE_SPEC_INIT, .data = "new", .len = 3 };
+        struct pollfd p = { .fd = due_fd(s.lab.q), .events = POLLIN };
+        due_job job;
+
+        lab_enqueue(&s.lab, "later", .at_ns = 50);
+        cr_assert_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
+        cr_expect_eq(poll(&p, 1, 0), 0);
+        memory_disk_fence(s.disk);
+        cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_EFENCED);
+        cr_expect_eq(poll(&p, 1, 20000), 1, "mode %d", i);
+        cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EFENCED);
+        shop_close(&s);
+    }
 }
 
 Test(stored, a_fenced_queue_hands_nothing_out, .timeout = 60)
