@@ -178,6 +178,6 @@ const struct explore_scenario explore_scenarios_shared_revoke[] = {
            (2, 1, 0, 0), 1),
     REVOKE("shared_revoke_taken", "and taken for good", taken_setup, (1, 0, 0, 0), (2, 1, 0, 0), 1),
     REVOKE("shared_revoke_left", "and taken for somebody who has left", left_setup, (1, 1, 0, 0),
-           (2, 1, 0, 0), 1),
+           (2, 1, 0, 0), 8),
     { .name = NULL },
 };

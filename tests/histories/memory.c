@@ -48,8 +48,10 @@ static const char recall[] =
     "kept = kept and cmsgpack.unpack(kept) "
     "if not kept or kept[1] ~= tonumber(n) then return {n, s, t, ''} end "
     "local out = {n, s, t, kept[2]} "
-    "for i = 1, #(kept[4] or {}), 3 do "
-    "out[#out + 1] = kept[4][i + 1] out[#out + 1] = kept[4][i + 2] end "
+    "for _, group in ipairs(kept[4] or {}) do "
+    "for i = 1, #group[2] / 14 do "
+    "out[#out + 1] = string.sub(group[2], 14 * i - 13, 14 * i) "
+    "out[#out + 1] = group[3] == '' and '' or group[3][i] end end "
     "return out";
 
 static void write_down(const redisReply *r, int log)

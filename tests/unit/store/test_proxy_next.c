@@ -229,6 +229,8 @@ Test(proxy, what_cannot_be_read_is_read_again_after_a_while, .timeout = 60)
 
 Test(proxy, what_cannot_be_put_again_is_put_again_after_a_while, .timeout = 60)
 {
+    if (getenv("LAB_STORE") != NULL)
+        cr_skip_test("a real store answers later, and is looked at for that before");
     struct shop s = shop_noted((struct lab_options){ .with.confirm = DUE_CONFIRM_ASYNC });
 
     lab_enqueue(&s.lab, "milk", .at_ns = 10);

@@ -545,6 +545,11 @@ MALL_TEST(share_claim, for_which_there_is_no_memory_is_made_again)
     flaky_fail_in(memory, 0);
     lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
     memory_store_until(m.store[1], MEMORY_WORK, before + 2);
+    for (int n = 0; n < 2; n++) { /* until that is answered, too */
+        uint64_t listens = memory_store_calls(m.store[1], MEMORY_LISTEN);
+        due__proxy_call(m.lab[1].q);
+        memory_store_until(m.store[1], MEMORY_LISTEN, listens + 1);
+    }
     memory->fail_at = FLAKY_NEVER;
     mall_turn_to(&m, 100);
     cr_assert_eq(crew_call_answer(&c), 0);
