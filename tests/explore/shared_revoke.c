@@ -177,7 +177,7 @@ const struct explore_scenario explore_scenarios_shared_revoke[] = {
     REVOKE("shared_revoke_doubt", "and an answer does not come", doubt_setup, (1, 0, 0, 0),
            (2, 1, 0, 0), 1),
     REVOKE("shared_revoke_taken", "and taken for good", taken_setup, (1, 0, 0, 0), (2, 1, 0, 0), 1),
-    REVOKE("shared_revoke_left", "and taken for somebody who has left", left_setup, (1, 1, 0, 0),
-           (2, 1, 0, 0), 8),
+    REVOKE("shared_revoke_left", "and taken for somebody who has left", left_setup, (1, 0, 1, 0),
+           (2, 1, 1, 0), 1),
     { .name = NULL },
 };
