@@ -132,7 +132,7 @@ static void leave_all(due_queue *q)
     cr_assert_eq(due_flush(q, DUE_S(20)), 0);
 }
 
-/* These, in any order, and no others are there for now; held until all of them are. */
+/* These come, in any order: each is held until all of them are. */
 static void expect_jobs(due_queue *q, const char *const *texts, int n)
 {
     due_job job[8];
