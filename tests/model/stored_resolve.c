@@ -224,6 +224,25 @@ static bool lost(struct stored_world *w)
     return yes;
 }
 
+/* A job whose last lease has ended, or that goes, is with whoever was the last to leave the lock
+ * until it is dead, or gone: if that is a thread of the queue's own, no call waits for it. */
+static bool at_rest(struct stored_world *w)
+{
+    due_info info;
+
+    for (int i = 0; storeless(w) && !(w->pattern & STORED_NEVER) && i < w->made; i++) {
+        const struct stored_job *j = &w->job[i];
+        int tries = 0;
+
+        while (j->leased_until == INT64_MIN && due_find(w->q, j->id, &info) == DUE_EBUSY) {
+            if (tries++ == 20000)
+                return stored_wrong(w, "somebody keeps it who has not got it", j);
+            crew_sleep(DUE_US(200));
+        }
+    }
+    return true;
+}
+
 /* Nothing is on its way, and what the store had lost is mended. */
 static bool settled(struct stored_world *w)
 {
@@ -238,7 +257,7 @@ static bool settled(struct stored_world *w)
         if (!lost(w) && stored_stats(w).unsettled == 0 &&
             (storeless(w) || due__commit_mended(w->q, due__monotonic_now() + DUE_S(20)) == 0) &&
             stored_stats(w).unsettled == 0)
-            return true;
+            return at_rest(w);
         crew_sleep(DUE_US(200));
     }
     return stored_wrong(w, "it never settles", NULL);
