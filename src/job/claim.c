@@ -41,7 +41,7 @@ static int claim_as(struct due_queue *q, uint32_t number, uint32_t generation,
     for (;;) {
         int rc = due__obstacle(*w, generation);
 
-        if (rc == DUE_EBUSY && due__lapse(q, number, by)) {
+        if (rc == DUE_EBUSY && due__lapse_seen(q, number, *w, by)) {
             *w = due__load_acquire(&j->word); /* J1 */
             continue;
         }
@@ -111,7 +111,7 @@ int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation,
     for (;;) {
         int rc = due__obstacle(w, generation != NULL ? *generation : due__word_generation(w));
 
-        if (rc == DUE_EBUSY && due__lapse(q, number, by)) {
+        if (rc == DUE_EBUSY && due__lapse_seen(q, number, w, by)) {
             w = due__load_acquire(&j->word); /* J1 */
             continue;
         }

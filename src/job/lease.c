@@ -374,12 +374,10 @@ void due__lease_ended(struct due_queue *q, uint32_t number, bool waits)
         due__add_relaxed(&q->retried, 1); /* no edge: a counter */
 }
 
-/* Under the lock: the lease of a job of the caller's own, whose word is @w, has ended.  False: it
- * does not wait, and is to be seen to after the release. */
-static bool lapse(struct due_queue *q, uint32_t number, uint64_t w, int64_t until_ns)
+/* Under the lock: the lease of a job of the caller's own, whose word is @w, has ended.  Unless it
+ * @waits it is to be seen to after the release. */
+static void lapse(struct due_queue *q, uint32_t number, uint64_t w, int64_t until_ns, bool waits)
 {
-    bool waits = !due__lease_was_last(q, number);
-
     due__lease_ended(q, number, waits);
     if (waits && q->events != NULL)
         due__events_note(q, number, w, DUE__TOLD_RETRIED);
@@ -387,7 +385,22 @@ static bool lapse(struct due_queue *q, uint32_t number, uint64_t w, int64_t unti
         due__wait_again(q, number, w, until_ns);
     else
         due__dying_enlist(q, number);
-    return waits;
+}
+
+/* The same of one that is leased still.  One that will wait is MOVING until it does, not CLAIMED:
+ * whoever looks then waits for the lock, and is not told that somebody has it.  True: it is to be
+ * seen to. */
+static bool lapse_leased(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    int64_t until = due__load_relaxed(&j->deadline_ns); /* J1 */
+    bool waits = !due__lease_was_last(q, number);
+    enum due__state as = waits ? DUE__MOVING : DUE__CLAIMED;
+
+    if (!due__word_claim(&j->word, &w, as)) /* J1, R1: what was read was its own */
+        return false;
+    lapse(q, number, due__word_as(w, as), until, waits);
+    return !waits;
 }
 
 /* A job was seen to after the release.  With a store it is dead, or gone, when that knows. */
@@ -407,13 +420,18 @@ bool due__lapse(struct due_queue *q, uint32_t number, struct due__deadline *by)
     if (!due__lapsed(q, number, w))
         return false;
     due__enter(q, &t);
-    w = due__load_acquire(&j->word);                                              /* J1, R1 */
-    int64_t until = due__load_relaxed(&j->deadline_ns);                           /* J1 */
-    if (due__lapsed(q, number, w) && due__word_claim(&j->word, &w, DUE__CLAIMED)) /* J1, R1 */
-        dying = !lapse(q, number, due__word_as(w, DUE__CLAIMED), until);
+    w = due__load_acquire(&j->word); /* J1, R1 */
+    if (due__lapsed(q, number, w))
+        dying = lapse_leased(q, number, w);
     due__tenure_end(q, &t);
     wait_ended(q, dying, by);
     return true;
+}
+
+bool due__lapse_seen(struct due_queue *q, uint32_t number, uint64_t w, struct due__deadline *by)
+{
+    return due__lapse(q, number, by) ||
+           due__load_acquire(&due__job_at(&q->slab, number)->word) != w; /* J1 */
 }
 
 void due__lapse_all(struct due_queue *q, struct due__deadline *by)
@@ -441,7 +459,7 @@ void due__lease_resume(struct due_queue *q, uint32_t number)
     due__enter(q, &t);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     if (until <= due__due_ns(q))
-        lapse(q, number, w, until);
+        lapse(q, number, w, until, !due__lease_was_last(q, number));
     else
         due__replace(q, number, w, DUE__LEASED, until);
     due__tenure_end(q, &t);

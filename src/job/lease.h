@@ -47,6 +47,9 @@ static inline bool due__lapsed(const struct due_queue *q, uint32_t number, uint6
 /* If that is so it waits from here on, or is dead, or gone.  True: look at it anew.  With a store
  * the call waits until that knows of one that is dead or gone; @by NULL: it does not. */
 bool due__lapse(struct due_queue *q, uint32_t number, struct due__deadline *by);
+/* The same of one that was in the way with word @w, which is none if another was quicker to end its
+ * lease.  False: it is in the way still. */
+bool due__lapse_seen(struct due_queue *q, uint32_t number, uint64_t w, struct due__deadline *by);
 /* The same of all that there are. */
 void due__lapse_all(struct due_queue *q, struct due__deadline *by);
 /* Under the lock: a lease has ended by itself; @waits: the job is handed out again. */

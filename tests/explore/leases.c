@@ -3,6 +3,8 @@
  * Of all who answer for one lease one is right, and the others are told that they are late; what
  * was cancelled is never handed out again; what dies is dead once.
  */
+#include <stdlib.h>
+
 #include "acts.h"
 #include "os/atomic.h"
 #include "api/ack.h"
@@ -23,6 +25,7 @@ struct desk {
     int extend;
     int cancel;
     int kick;
+    int find;
     int other;     /* of another reserve or dequeue */
     due_job taken; /* what it got */
     unsigned discards;
@@ -99,6 +102,30 @@ static void release(void *arg)
     desk->nack = due__lease_release(&job);
 }
 
+/* Its lease has ended. */
+static void find(void *arg)
+{
+    due_info info;
+
+    (void)arg;
+    desk->find = due_find(desk->q, desk->id, &info);
+    explore_check(desk->find != 0 || info.deadline_ns == EXPLORE_START_NS + LEASE, "deadline");
+}
+
+static void find_too(void *arg)
+{
+    due_info info;
+
+    (void)arg;
+    desk->other = due_find(desk->q, desk->id, &info);
+}
+
+static void poll(void *arg)
+{
+    (void)arg;
+    desk->other = due_poll(desk->q, NULL) == 1 ? 0 : UNKNOWN;
+}
+
 static void reserve_within(void *arg)
 {
     (void)arg;
@@ -126,11 +153,12 @@ static void on_discard(void *ctx, const due_job *job)
     desk->discards++;
 }
 
-static void open_desk(uint32_t attempts_max)
+static void open_desk_by(due_clock *clock, uint32_t attempts_max)
 {
     desk = explore_new(sizeof *desk);
     due_options o = { DUE_OPTIONS_INIT,
                       .allocator = &explore_allocator,
+                      .manual = clock,
                       .proxies = DUE_PROXIES_NEVER,
                       .on_discard = on_discard,
                       .retry = { .kind = DUE_RETRY_FIXED, .attempts_max = attempts_max },
@@ -140,6 +168,23 @@ static void open_desk(uint32_t attempts_max)
     explore_check(due_open(&desk->q, &o, NULL) == 0, "open");
     explore_check(due_enqueue(desk->q, &spec, 0, &desk->id) == 0, "enqueue");
     desk->ack = desk->nack = desk->extend = desk->cancel = desk->kick = desk->other = UNKNOWN;
+}
+
+static void open_desk(uint32_t attempts_max)
+{
+    open_desk_by(NULL, attempts_max);
+}
+
+/* The lease has ended, and nobody has come to it. */
+static void open_ended(void)
+{
+    due_clock *clock = due_clock_manual(EXPLORE_START_NS);
+
+    if (clock == NULL)
+        abort();
+    open_desk_by(clock, 0);
+    explore_check(take_leased(desk->q, &desk->held, LEASE, 0) == 0, "reserve");
+    explore_check(due_clock_advance(clock, LEASE) == 0, "advance");
 }
 
 static void open_reserved(uint32_t attempts_max, int64_t lease_ns)
@@ -311,6 +356,14 @@ static void check_release_or_end(void)
     check_place();
 }
 
+/* Nobody has it, whoever was the first to see that. */
+static void check_found(void)
+{
+    explore_check(desk->find == 0 && desk->other == 0, "find %d, and the other %d", desk->find,
+                  desk->other);
+    check_place();
+}
+
 /* A job may be copied, and one copy is done with: two who answer both hold it. */
 static void lend_again(void)
 {
@@ -405,6 +458,20 @@ static void counted_setup(void)
     explore_thread("kicker", kick_and_count, NULL);
 }
 
+static void find_poll_setup(void)
+{
+    open_ended();
+    explore_thread("finder", find, NULL);
+    explore_thread("poller", poll, NULL);
+}
+
+static void find_both_setup(void)
+{
+    open_ended();
+    explore_thread("finder", find, NULL);
+    explore_thread("other", find_too, NULL);
+}
+
 static void release_setup(void)
 {
     open_reserved(0, LEASE);
@@ -441,5 +508,9 @@ const struct explore_scenario explore_scenarios_leases[] = {
            check_buried_and_cancelled, (2, 0, 0, 0), (3, 1, 0, 0), 10),
     LEASES("lease_release", "a pool gives back, and the lease ends", release_setup,
            check_release_or_end, (2, 0, 1, 0), (3, 1, 1, 0), 10),
+    LEASES("lease_ended_poll", "who finds a job whose lease has ended, and a poll", find_poll_setup,
+           check_found, (3, 0, 0, 0), (4, 1, 0, 0), 10),
+    LEASES("lease_ended_both", "two find a job whose lease has ended", find_both_setup, check_found,
+           (3, 0, 0, 0), (4, 1, 0, 0), 10),
     { .name = NULL },
 };

@@ -305,7 +305,7 @@ static bool advance(struct stored_world *w, uint32_t n, uint64_t value)
     w->arrivals++;
     if (due_clock_turn_to(w->clock, w->now) != 0)
         return stored_wrong(w, "the clock does not turn", NULL);
-    return !now || lapsed(w);
+    return (!now || lapsed(w)) && stored_at_rest(w); /* who dies then dies at that time */
 }
 
 static bool open_again(struct stored_world *w, uint64_t value, bool crash)

@@ -230,6 +230,9 @@ bool stored_close(struct stored_world *w, bool crash, int64_t timeout_ns);
 /* @dice: the store fails again after it. */
 bool stored_resolve(struct stored_world *w, bool dice);
 
+/* Without a store: no thread of the queue's own is about to bury a job, or to let it go. */
+bool stored_at_rest(struct stored_world *w);
+
 /* A job to be put in, with what it points to. */
 struct stored_draft {
     due_spec spec;
