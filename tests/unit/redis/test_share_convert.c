@@ -1,6 +1,7 @@
 /* test_share_convert.c - the Redis store: a shared queue becomes an owned one, and the other way,
  * wherever that is interrupted.
  */
+#include "lab/matrix.h"
 #include "lab/redis/share_convert_lab.h"
 
 #include <pthread.h>
@@ -205,12 +206,14 @@ static void kill_everywhere(bool shares)
 {
     struct shelf was = fill_all(9);
     uint64_t commands = commands_of(shares);
+    unsigned cells = 0;
 
     cr_assert_gt(commands, 15u);
     for (uint64_t i = 1; i <= commands; i++)
         for (int where = FAULT_BEFORE; where <= FAULT_SENT; where += FAULT_SENT)
             for (int then = 0; then < 2; then++)
-                kill_and_open(shares, then != 0, i, (enum fault_where)where, &was);
+                if (cells++ % DUE_MATRIX_EVERY == 0)
+                    kill_and_open(shares, then != 0, i, (enum fault_where)where, &was);
     free(was.line);
 }
 

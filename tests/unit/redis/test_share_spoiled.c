@@ -9,16 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lab/matrix.h"
 #include "lab/redis/share_calls.h"
 #include "lab/redis/share_spoil.h"
 #include "redis/resp/reply.h"
-
-/* Of the cells one of so many is tried. */
-#ifdef DUE_MATRIX_EVERY
-#define EVERY DUE_MATRIX_EVERY
-#else
-#define EVERY 1
-#endif
 
 enum { COMMANDS_MOST = 1500 };
 
@@ -158,7 +152,8 @@ static void try_all(void)
     for (int k = 0; k < SPOIL_KEYS; k++)
         for (int i = 0; i < SPOILS; i++)
             for (int c = 0; c < EACH_CALLS; c++)
-                if (strchr(spoils[i].types, spoil_keys[k].type) != NULL && cells++ % EVERY == 0) {
+                if (strchr(spoils[i].types, spoil_keys[k].type) != NULL &&
+                    cells++ % DUE_MATRIX_EVERY == 0) {
                     try_cell(spoil_keys[k].name, &spoils[i], &each_calls[c]);
                     tried++;
                 }

@@ -1,15 +1,9 @@
 /* test_share_spoiled_store.c - keys of a shared queue that are missing, make no sense, or are
  * something else, met by the shared face of the Redis store.
  */
+#include "lab/matrix.h"
 #include "lab/redis/share_spoil.h"
 #include "lab/redis/share_store_lab.h"
-
-/* Of the cells one of so many is tried. */
-#ifdef DUE_MATRIX_EVERY
-#define EVERY DUE_MATRIX_EVERY
-#else
-#define EVERY 1
-#endif
 
 /* What is no job's id stands in a topic: it goes, and is no reason to wait for those behind it. */
 SHARE_TEST(share_spoiled, member_of_a_topic_that_is_no_id_goes)
@@ -294,7 +288,8 @@ static void try_all(void)
         if (strlen(name) == 1 && strchr("tw", name[0]) != NULL)
             snprintf(name, sizeof name, "%c:other", spoil_keys[k].name[0]);
         for (int i = 0; i < SPOILS; i++)
-            if (strchr(spoils[i].types, spoil_keys[k].type) != NULL && cells++ % EVERY == 0)
+            if (strchr(spoils[i].types, spoil_keys[k].type) != NULL &&
+                cells++ % DUE_MATRIX_EVERY == 0)
                 try_cell(name, &spoils[i]);
     }
 }
