@@ -139,8 +139,9 @@ static void want_other(struct job *j, const struct content *c)
         j->now.since = j->kept.since = c->line - 1;
 }
 
-/* An enqueue that is under way may change a job that comes in after it was asked for.  And one that
- * changes a job may meet one whose id nobody was told: then what it begins is that job. */
+/* An enqueue that is under way may change a job that comes in after it was asked for, and be told
+ * its id first: then what it has begun is that job, whose time it need not have set.  And one that
+ * changes a job may meet one whose id nobody was told: so is that. */
 static void want_others(struct ledger *l, struct job *j, uint32_t key, const struct content *c)
 {
     for (size_t i = 0; i < THREADS; i++) {
@@ -151,8 +152,10 @@ static void want_others(struct ledger *l, struct job *j, uint32_t key, const str
         const struct content *other = book_content(l, call->number);
         if (call->changes || c->keeps)
             want_other(j, other);
-        if (other->keeps) /* it may meet the job, and be told its id first */
+        if (other->keeps)
             want_other(&l->jobs[other->own], c);
+        else if (call->changes)
+            l->jobs[other->own].plain = false;
     }
     for (uint32_t place = l->keys[key].first; place != 0; place = l->jobs[place - 1].of_key) {
         const struct job *it = &l->jobs[place - 1];
@@ -418,8 +421,11 @@ static void want(struct ledger *l, unsigned thread, const char *verb, const char
     if (sscanf(rest, "%39s %" SCNd64, id, &n) < 1)
         return;
     struct job *j = book_job(l, id);
-    if (j == NULL)
+    if (j == NULL) {
+        if (strcmp(verb, "kick?") == 0)
+            (void)mortal_nameless(l);
         return;
+    }
     if (strcmp(verb, "ack?") == 0 || strcmp(verb, "cancel?") == 0) {
         l->calls[thread].place = book_place(l, j) + 1;
         l->calls[thread].leaves = true;

@@ -235,6 +235,9 @@ void all_told_revival(struct ledger *l, const struct call *call);
 /* ---- ledger_hands.c: what is handed out, and listed ---- */
 
 void told_taking(struct ledger *l, unsigned thread, int64_t now_ns, const char *rest);
+/* Has a job come in that may die, and nobody was told its id?  It may be one that is dead now, or
+ * is kicked, and may come again. */
+bool mortal_nameless(struct ledger *l);
 /* A job is said to be dead. */
 void told_dead(struct ledger *l, unsigned thread, const char *rest);
 

@@ -180,9 +180,7 @@ void told_taking(struct ledger *l, unsigned thread, int64_t now_ns, const char *
     }
 }
 
-/* Has a job come in that may die, and nobody was told its id?  It may be this one, which is dead,
- * and may come again. */
-static bool nameless(struct ledger *l)
+bool mortal_nameless(struct ledger *l)
 {
     bool any = false;
 
@@ -206,7 +204,7 @@ void told_dead(struct ledger *l, unsigned thread, const char *rest)
         return;
     struct job *j = book_job(l, id);
     struct job none = { .number = 0 };
-    if (j == NULL && nameless(l))
+    if (j == NULL && mortal_nameless(l))
         return;
     if (j == NULL) {
         l->v.phantom++;

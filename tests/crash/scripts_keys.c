@@ -211,6 +211,12 @@ const struct script key_scripts[] = {
       OUT("2", "id1", "2000"),
       0,
       { .told = 2, .handed = 1, .early = 1 } },
+    { "put off by a call that was told of it first, and behind another",
+      ASK("1", "5", "debounce") "3 2 enqueue? 2 50 0 0 7 refuse\n" PUT(
+          "3", "20") "1 3 enqueue! 1 DUE_OK id1\n3 3 enqueue! 2 DUE_OK id1\n",
+      OUT("3", "id3", "1600") OUT_1("2000"),
+      0,
+      { .told = 3, .handed = 2 } },
     { "replaced for the later of two times, and handed out with what it was",
       KEYED("1", "5") ADD("2", "500", "debounce", "DUE_OK id1"),
       OUT_1("2000"),
