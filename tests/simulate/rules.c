@@ -38,6 +38,8 @@ struct turns {
 static const struct plan *plan;
 static uint64_t events;
 static unsigned puts_under_way;
+static uint64_t put_last;  /* event in which the last one began */
+static uint64_t sorted;    /* event before which whatever had come in has been sorted in */
 static bool left_out;      /* in this life */
 static struct book *first; /* of those whose order is known */
 static struct pause pauses[PLAN_TOPICS];
@@ -56,6 +58,8 @@ void rules_begin(const struct plan *p)
     WORLD_KEEP(plan);
     WORLD_KEEP(events);
     WORLD_KEEP(puts_under_way);
+    WORLD_KEEP(put_last);
+    WORLD_KEEP(sorted);
     WORLD_KEEP(left_out);
     WORLD_KEEP(first);
     WORLD_KEEP(pauses);
@@ -95,6 +99,7 @@ static void limits_life(int topic)
 void rules_life(void)
 {
     puts_under_way = 0;
+    put_last = sorted = 0;
     left_out = false;
     memset(pauses, 0, sizeof pauses);
     memset(turns, 0, sizeof turns);
@@ -116,6 +121,8 @@ uint64_t rules_event(void)
 void rules_puts(int more)
 {
     puts_under_way = (unsigned)((int)puts_under_way + more);
+    if (more > 0)
+        put_last = events;
 }
 
 void rules_call(struct rule_call *c)
@@ -171,16 +178,22 @@ static bool named_since(const struct book *b, uint64_t event)
     return b->calls > 0 || b->returned > event;
 }
 
+/* A put that begins while somebody takes may stop before it has linked its job to the one before,
+ * which cannot be sorted in until then. */
 static void check_order(struct book *b, const struct rule_call *c, const due_job *job)
 {
     bool had_before = job->attempts > (job->token != 0);
+    bool gap = put_last > c->begun;
 
+    if (!gap && !c->gap && c->begun > sorted)
+        sorted = c->begun;
     if (b->rule.passed != 0 && c->begun > b->rule.passed && !had_before)
         machine_fail("a job was passed over by one that is due later");
     rules_touched(b);
     for (struct book *it = first; it != NULL && !c->gap; it = it->rule.next)
         if (it->topic == b->topic && it->rule.group == b->rule.group && it->rule.in < c->begun &&
-            it->rule.at_ns < job->deadline_ns && it->rule.passed == 0 && !named_since(it, c->begun))
+            (!gap || it->rule.in < sorted) && it->rule.at_ns < job->deadline_ns &&
+            it->rule.passed == 0 && !named_since(it, c->begun))
             it->rule.passed = events;
 }
 

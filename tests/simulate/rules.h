@@ -5,7 +5,7 @@
  *           queue when he began, if that one is then had by somebody who began when he had ended.
  *           It may have been in somebody's hand meanwhile: so not if it was reserved before, or
  *           looked at meanwhile, and not where calls give back what they have taken because there
- *           is no memory.
+ *           is no memory.  Nor if a put was under way, unless somebody took before that.
  *   Pauses  A call that began when a topic was paused gets none of its jobs until it is resumed;
  *           also in a later life, if the store keeps that.  But of a stored queue it may get what
  *           an earlier call has begun to take, and left: a poll, or one that was in doubt.
