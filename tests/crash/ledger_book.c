@@ -252,7 +252,8 @@ bool book_may_be(struct ledger *l, const struct job *j, const struct content *c)
     uint32_t key = l->jobs[c->own].key;
 
     return key != 0 && key == j->key &&
-           (c->changes || (book_content(l, j->number)->changes && c->line < j->born_line));
+           (c->changes || (book_content(l, j->number)->changes &&
+                           (j->born_line == 0 /* in doubt */ || c->line < j->born_line)));
 }
 
 void book_merge(struct ledger *l, struct content *c, struct job *j)

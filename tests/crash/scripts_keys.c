@@ -211,6 +211,12 @@ const struct script key_scripts[] = {
       OUT("2", "id1", "2000"),
       0,
       { .told = 2, .handed = 1, .early = 1 } },
+    { "replaced in doubt by a call that was told of it first",
+      "3 1 enqueue? 1 5 0 0 7 refuse\n" ASK(
+          "2", "5", "replace") "1 2 enqueue! 2 DUE_EINDOUBT id1\n3 3 enqueue! 1 DUE_EINDOUBT id1\n",
+      OUT("2", "id1", "2000"),
+      0,
+      { .handed = 1 } },
     { "put off by a call that was told of it first, and behind another",
       ASK("1", "5", "debounce") "3 2 enqueue? 2 50 0 0 7 refuse\n" PUT(
           "3", "20") "1 3 enqueue! 1 DUE_OK id1\n3 3 enqueue! 2 DUE_OK id1\n",

@@ -407,8 +407,10 @@ void books_gone(struct book *b)
     }
     rules_ended(b);
     b->gone_event = rules_event();
-    if (b->gone && stored())
-        return; /* a kill may bring it back */
+    if (b->gone && (stored() || b->gone_maybe)) {
+        b->gone_maybe = false; /* once */
+        return;                /* stored: a kill may bring it back */
+    }
     if (b->gone)
         machine_fail("job %llu has left twice", number_of(b));
     rules_touched(b);
@@ -487,12 +489,14 @@ static void again(const struct caller *c, struct book *b, int64_t deadline_ns, b
 
 void books_done(unsigned thread, struct book *b, int64_t deadline_ns, bool acked)
 {
-    if (!rounds_repeats(b))
+    if (!rounds_repeats(b)) {
         books_gone(b);
-    else if (b->revoked && acked && !b->gone)
+    } else if (b->revoked && acked && !b->gone) { /* busy it is, too, while another cancels it */
         books_gone(b);
-    else
+        b->gone_maybe = b->calls > 0;
+    } else {
         again(books_caller(thread), b, deadline_ns, acked);
+    }
 }
 
 void books_given_back(unsigned thread, uint32_t attempts)

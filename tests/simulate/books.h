@@ -39,6 +39,7 @@ struct book {
     bool told;    /* put, and told so */
     uint64_t told_event;
     bool gone;             /* left, and told so, */
+    bool gone_maybe;       /* by an ack that found it cancelled, unless another cancel had it */
     uint64_t gone_event;   /* last in this one */
     bool shown;            /* to on_discard, by a queue with a store: */
     uint64_t shown_event;  /* last in this one; 0: not, or the ledger knows it */
