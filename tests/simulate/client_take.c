@@ -81,7 +81,7 @@ static int polled(const struct client *c, int64_t timeout_ns, int rc)
 {
     const struct plan *p = c->program->plan;
     bool away = plan_has(p, KIND_AWAY) || plan_has(p, KIND_DOUBT) || plan_has(p, KIND_FULL) ||
-                plan_has(p, KIND_LOSSES);
+                plan_has(p, KIND_LOSSES) || plan_has(p, KIND_JUMPS); /* silent for long */
 
     if (timeout_ns != 0 || !plan_has(p, KIND_STORED))
         return rc;
