@@ -64,7 +64,7 @@ class Explorer:
                         opened.write(mutant.plant(text) if file == mutant.file else text)
             planted = self.runner.Mutant(mutant.id, mutant.line)
             planted.change(name)
-            program, why = self.runner.compile_mutant(planted, self.build, directory)
+            program, why = self.runner.compile_mutant(planted, self.build, directory, "-O0")
             if program is None:
                 return None, why
             hows = []

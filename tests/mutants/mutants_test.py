@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -268,6 +269,16 @@ class Explored(unittest.TestCase):
         planted = runner.Mutant("job/lease.c:call:0", 1)
         planted.change("job/lease.c")
         self.assertEqual(planted.files(), {"job/lease.c"})
+
+    def test_a_fault_is_handed_to_what_compiles_the_explorer_as_that_wants_it(self):
+        explorer = explored.Explorer.__new__(explored.Explorer)
+        explorer.runner, explorer.build = explored.run_mutants(), {}
+        explorer.runner.compile_mutant = unittest.mock.create_autospec(
+            explorer.runner.compile_mutant, return_value=(None, "it does not compile"))
+        text = "int f(int a)\n{\n    return a < 2;\n}\n"
+        mutant = rules.mutants_of("src/job/lease.c", text)[0]
+        self.assertEqual(explorer.try_mutant(mutant, {mutant.file: text}),
+                         (None, "it does not compile"))
 
 
 if __name__ == "__main__":
