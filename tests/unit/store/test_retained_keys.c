@@ -1,7 +1,10 @@
 /* Kept keys that a store has lost, and that there is no memory to tell it again: that is tried
- * after a while, not again and again. */
+ * after a while, not again and again.  And those that are shown while it is to forget others. */
+#include <string.h>
+
 #include "lab/shop.h"
 #include "queue/queue.h"
+#include "store/retained_keys.h"
 #include "store/sender.h"
 
 #define KEYS 8
@@ -76,5 +79,75 @@ Test(retained_keys, that_are_refused_are_tried_again_later, .timeout = 60)
     memory_store_forgive(s.store);
     cr_expect_eq(due__commit_mended(s.lab.q, due__monotonic_now() + DUE_S(30)), 0);
     cr_expect_eq(memory_disk_keys(s.disk), (size_t)KEYS);
+    shop_close(&s);
+}
+
+/* ---- While others are being forgotten ---- */
+
+static const struct due_store_verbs *own_verbs;
+static due_queue *reader;     /* its kept keys are read while a batch is to forget some; or NULL */
+static due_id whose;          /* of all that are shown then */
+static const char *shown[16]; /* their bytes; NULL: the end */
+
+static int show(due_store *s, int rewind, size_t max, due_store_visit_key *visit, void *ctx,
+                int64_t until_ns)
+{
+    if (reader == NULL)
+        return own_verbs->keys(s, rewind, max, visit, ctx, until_ns);
+    for (size_t i = 0; shown[i] != NULL; i++)
+        cr_assert_eq(visit(ctx, shown[i], strlen(shown[i]), whose, INT64_MAX - 1), 0);
+    return 0;
+}
+
+static int read_while_forgetting(due_store *s, const due_change *changes, size_t n, uint64_t number,
+                                 int64_t until_ns)
+{
+    for (size_t i = 0; reader != NULL && i < n; i++) {
+        if (changes[i].kind == DUE_CHANGE_FORGET) {
+            cr_assert_eq(due__retained_load(reader, until_ns), 0);
+            reader = NULL;
+        }
+    }
+    return own_verbs->commit(s, changes, n, number, until_ns);
+}
+
+/* The store is to forget "over", and shows these meanwhile, as keys of the same job. */
+static struct shop shop_that_shows(struct due_store_verbs *verbs)
+{
+    struct shop s = { .disk = memory_disk_new(NULL) };
+
+    s.store = memory_store_new(s.disk);
+    own_verbs = s.store->verbs;
+    *verbs = *own_verbs;
+    verbs->keys = show;
+    verbs->commit = read_while_forgetting;
+    s.store->verbs = verbs;
+    s.lab = lab_open(.start_ns = 5, .with.store = s.store);
+    shop_wait_loaded(&s);
+    cr_assert_eq(shop_put(&s, "over", "tea", &whose, (due_spec){ KEEPS(10) }), 0);
+    cr_assert_str_eq(lab_dequeue(&s.lab), "tea");
+    lab_advance(&s.lab, 10);
+    reader = s.lab.q;
+    for (int i = 0; i < 1000 && reader != NULL; i++)
+        lab_enqueue(&s.lab, "jam", .at_ns = 100);
+    cr_assert_null(reader, "this proves nothing");
+    return s;
+}
+
+/* One job may have had several.  Which of them is over its bytes say, all of them. */
+Test(retained_keys, that_are_being_forgotten_are_told_from_others_of_the_same_job, .timeout = 60)
+{
+    static const char *const others[] = { "aver", "ovar", "oven", "ove", "overt", "o" };
+    enum { OTHERS = sizeof others / sizeof others[0] };
+    struct due_store_verbs verbs;
+
+    shown[0] = "over";
+    for (size_t i = 0; i < OTHERS; i++)
+        shown[1 + i] = others[i];
+    struct shop s = shop_that_shows(&verbs);
+    for (size_t i = 0; i < OTHERS; i++)
+        cr_expect_eq(shop_put(&s, others[i], "jam", NULL, (due_spec){ .at_ns = 100 }), DUE_EEXIST,
+                     "%s", others[i]);
+    cr_expect_eq(shop_put(&s, "over", "jam", NULL, (due_spec){ .at_ns = 100 }), 0);
     shop_close(&s);
 }
