@@ -107,7 +107,6 @@ int due__capacity_take(struct due_queue *q, size_t n, int64_t timeout_ns, bool *
     /* Called, but leaving without the room, or leaving some of it: the next one may have it. */
     if (due__load_acquire(&w->called) != 0 && (rc < 0 || due__load_seq(&q->used) < q->capacity))
         call_first(q, 1);
-    due__store_relaxed(&w->called, 0); /* W2 of waiter.c: out of line */
     due__waiter_put(q, w);
     return rc;
 }
