@@ -1,7 +1,10 @@
 /* How much is done in one tenure of the lock, which others wait for: the test has it itself, and
  * counts. */
+#include <stdio.h>
+
 #include "lab/lab.h"
 
+#include "queue/compaction.h"
 #include "queue/queue.h"
 #include "queue/take.h"
 
@@ -94,5 +97,209 @@ Test(budget, of_who_sorts_in_is_what_he_says)
         cr_expect_eq(lab.q->delegated, before + JOBS);
         due__tenure_end(lab.q, &t);
     }
+    lab_close(&lab);
+}
+
+Test(budget, of_who_looks_whether_topics_are_ready_is_64_of_them)
+{
+    enum { TOPICS = 2 * DUE__MOVES_MAX + 1 };
+    struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+    struct due__tenure t;
+    char name[16];
+
+    for (int i = 1; i < TOPICS; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        cr_assert_eq(lab_topic(&lab, name), i);
+    }
+    due__enter(lab.q, &t);
+    for (unsigned n = 0; n <= TOPICS; n++) {
+        for (unsigned i = 0; i < n; i++)
+            due__topic_list(lab.q, due__topic_at(lab.q, i));
+        for (unsigned left = n; left > 0;) {
+            left -= left < DUE__MOVES_MAX ? left : DUE__MOVES_MAX;
+            cr_expect_eq(due__topics_ready(lab.q), left > 0, "%u of %u", left, n);
+            unsigned listed = 0;
+            for (unsigned i = 0; i < n; i++)
+                listed += due__topic_at(lab.q, i)->listed;
+            cr_expect_eq(listed, left);
+        }
+        cr_expect_not(due__topics_ready(lab.q));
+        cr_expect_null(lab.q->ring);
+    }
+    due__tenure_end(lab.q, &t);
+    lab_close(&lab);
+}
+
+/* ---- Limiters ---- */
+
+static void (*own_end)(struct due_queue *q, struct due__tenure *t, bool owing);
+static unsigned tenures; /* ended so far, as long as something is owed at each end */
+
+static void count_end(struct due_queue *q, struct due__tenure *t, bool owing)
+{
+    tenures++;
+    own_end(q, t, owing);
+}
+
+/* A turn is looked at in each tenure, so each has an end of its own. */
+static void count_tenures(struct lab *lab)
+{
+    own_end = lab->q->tenure_end;
+    lab->q->tenure_end = count_end;
+    lab->q->debts |= DUE__DEBT_TURN;
+    tenures = 0;
+}
+
+Test(budget, of_who_opens_groups_is_64_buckets)
+{
+    enum { GROUPS = 3 * DUE__MOVES_MAX };
+    struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+    struct due__limiter *g[GROUPS];
+    char name[16];
+
+    count_tenures(&lab);
+    for (int i = 0; i < GROUPS; i++) {
+        int len = snprintf(name, sizeof name, "%d", i);
+
+        cr_assert_eq(due__group_join(lab.q, 0, name, (size_t)len, &g[i]), 0);
+        due__limiters_hold(lab.q);
+        tenures = 0;
+        due__limiters_open(lab.q);
+        unsigned buckets = lab.q->limiters.buckets;
+        cr_expect_eq(tenures, (buckets + DUE__MOVES_MAX - 1) / DUE__MOVES_MAX, "%u", buckets);
+        cr_expect_not(lab.q->limiters.reading);
+    }
+    lab.q->tenure_end = own_end;
+    for (int i = 0; i < GROUPS; i++)
+        due__group_part(g[i]);
+    lab_close(&lab);
+}
+
+/* So many wait at the first topic's limiter, which lets one run. */
+static struct due__limiter *limited(struct lab *lab, unsigned jobs)
+{
+    due_job job;
+
+    cr_assert_eq(due_topic_limit(lab->q, 0, 1), 0);
+    for (unsigned i = 0; i < jobs + 1; i++)
+        lab_enqueue(lab, "tea", .at_ns = 1);
+    lab_turn_to(lab, 1);
+    while (due_poll(lab->q, NULL) == 0)
+        ;
+    struct due__limiter *g = due__topic_at(lab->q, 0)->limiter;
+    cr_assert_eq(lab_reserve(lab, &job, DUE_S(1)), 0);
+    cr_assert_eq(due_nack(&job, DUE_S(100)), 0); /* it keeps its pass */
+    return g;
+}
+
+Test(budget, of_who_lets_through_a_limiter_is_64)
+{
+    for (unsigned jobs = DUE__MOVES_MAX - 1; jobs <= 2 * DUE__MOVES_MAX + 1; jobs++) {
+        struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+        struct due__limiter *g = limited(&lab, jobs);
+        struct due__tenure t;
+        unsigned left = jobs;
+
+        due__enter(lab.q, &t);
+        cr_assert_eq(g->line.count, jobs);
+        g->limit = 0;
+        g->reopened = true;
+        lab.q->limiters.first[DUE__LIMITERS_REOPENED] = g;
+        g->next[DUE__LIMITERS_REOPENED] = g->prev[DUE__LIMITERS_REOPENED] = NULL;
+        while (left > 0) {
+            left -= left < DUE__MOVES_MAX ? left : DUE__MOVES_MAX;
+            cr_expect_eq(due__limiters_admit(lab.q), left == 0, "%u of %u", left, jobs);
+            cr_expect_eq(g->line.count, left);
+            cr_expect_eq(lab.q->limiters.slots, left);
+            cr_expect_eq(g->running, 1 + jobs - left);
+            cr_expect_eq(lab.q->limiters.passed, 1 + jobs - left);
+        }
+        cr_expect_not(g->reopened);
+        cr_expect_null(lab.q->limiters.first[DUE__LIMITERS_REOPENED]);
+        due__tenure_end(lab.q, &t);
+        lab_close(&lab);
+    }
+}
+
+static size_t keep_all(const void *ctx, struct due__slot *slot, size_t n)
+{
+    (void)ctx;
+    (void)slot;
+    return n;
+}
+
+/* Each of them costs four for itself, and four for each slot. */
+Test(budget, of_a_sweep_of_limiters_is_by_what_waits_there)
+{
+    enum { GROUPS = 6, EACH = 3, COST = 4 + 4 * EACH };
+    struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+    struct due__tenure t;
+    char name[16];
+
+    for (int i = 0; i < GROUPS * (EACH + 1); i++) {
+        snprintf(name, sizeof name, "%d", i % GROUPS);
+        lab_enqueue(&lab, "tea", .at_ns = 1,
+                    .more = EXTRA(.group = name, .group_len = strlen(name)));
+    }
+    lab_turn_to(&lab, 1);
+    cr_assert_eq(due_poll(lab.q, NULL), GROUPS);
+    due__enter(lab.q, &t);
+    cr_assert_eq(lab.q->limiters.slots, (size_t)GROUPS * EACH);
+    due__limiters_sweep_begin(lab.q);
+    struct due__limiter *first = lab.q->limiters.sweep;
+    cr_expect_not(due__limiters_sweep(lab.q, keep_all, 4 * EACH), "no further than its slots");
+    cr_expect_eq(lab.q->limiters.sweep, first);
+    for (size_t budget = 4 * EACH + 1; budget <= GROUPS * COST + 1; budget++) {
+        size_t looked = (budget + COST - 1) / COST;
+
+        due__limiters_sweep_begin(lab.q);
+        cr_expect_eq(due__limiters_sweep(lab.q, keep_all, budget), looked >= GROUPS, "%zu", budget);
+        size_t left = 0;
+        for (struct due__limiter *g = lab.q->limiters.sweep; g != NULL;
+             g = g->next[DUE__LIMITERS_WAITED_AT])
+            left++;
+        cr_expect_eq(left, looked < GROUPS ? GROUPS - looked : 0, "%zu: %zu", budget, left);
+    }
+    due__tenure_end(lab.q, &t);
+    lab_close(&lab);
+}
+
+/* ---- Lines ---- */
+
+/* Of a sweep with one piece for the timeline, then the topics: an empty one costs eight. */
+Test(budget, of_a_sweep_of_topics_is_8_for_each_that_is_empty)
+{
+    enum { TOPICS = 20 };
+    struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+    struct due__tenure t;
+    char name[16];
+
+    for (int i = 1; i < TOPICS; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        cr_assert_eq(lab_topic(&lab, name), i);
+    }
+    due__enter(lab.q, &t);
+    for (size_t budget = 1; budget <= 8 * TOPICS + 1; budget++) {
+        size_t at = 1;
+
+        cr_expect(due__sweep_piece(lab.q, budget), "there is none");
+        due__sweep_begin(lab.q);
+        cr_expect_not(due__sweep_piece(lab.q, budget));
+        cr_expect_eq(lab.q->sweep_topic, 1u, "the timeline is done");
+        while (at <= TOPICS) {
+            bool through = due__sweep_piece(lab.q, budget);
+
+            at += (budget + 7) / 8;
+            if (through)
+                break;
+            cr_expect_eq(lab.q->sweep_topic, at, "%zu: %u, not %zu", budget, lab.q->sweep_topic,
+                         at);
+        }
+        if (at == TOPICS + 1 && lab.q->sweeping)
+            cr_expect(due__sweep_piece(lab.q, budget));
+        cr_expect_gt(at, TOPICS);
+        cr_expect_not(lab.q->sweeping);
+    }
+    due__tenure_end(lab.q, &t);
     lab_close(&lab);
 }

@@ -324,6 +324,71 @@ LAB_TEST(fd, becomes_readable_for_a_pointer_put_before_the_head)
     lab_close(&lab);
 }
 
+/* What it is to be set to: DUE_FOREVER, the head's time, or 0, which has passed. */
+static int64_t set_to(struct lab *lab)
+{
+    return due__load_acquire(&lab->q->fd_want);
+}
+
+LAB_TEST(fd, is_set_to_the_head_to_the_nanosecond)
+{
+    struct lab lab = lab_open(.kernel = true);
+    int64_t now = due__clock_now(&lab.q->clock);
+
+    fd_of(&lab);
+    cr_expect_eq(set_to(&lab), DUE_FOREVER);
+    lab_enqueue(&lab, "behind", .at_ns = now + DUE_S(2000));
+    cr_expect_eq(take_all(&lab), 0);
+    cr_expect_eq(set_to(&lab), now + DUE_S(2000));
+    due_id id = lab_enqueue(&lab, "head", .at_ns = now + DUE_S(1000) + 1);
+    cr_expect_eq(take_all(&lab), 0);
+    cr_expect_eq(set_to(&lab), now + DUE_S(1000) + 1);
+    cr_assert_eq(due_reschedule(lab.q, id, now + DUE_S(500)), 0);
+    cr_expect_eq(take_all(&lab), 0);
+    cr_expect_eq(set_to(&lab), now + DUE_S(500));
+    cr_assert_eq(due_pause(lab.q, 0), 0);
+    lab_enqueue(&lab, "paused", .delay_ns = 0);
+    cr_expect_eq(take_all(&lab), 0);
+    cr_expect_eq(set_to(&lab), now + DUE_S(500), "what is paused is nobody's");
+    cr_assert_eq(due_resume(lab.q, 0), 0);
+    cr_expect_eq(set_to(&lab), 0);
+    cr_expect_eq(take_all(&lab), 1);
+    cr_expect_eq(set_to(&lab), now + DUE_S(500));
+    cr_assert_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
+    cr_expect_eq(set_to(&lab), 0, "a take says that it is closed");
+    lab_close(&lab);
+}
+
+/* Whoever looks in vain has it set anew, to the same time too: a clock may have been set back. */
+LAB_TEST(fd, is_set_only_when_its_time_changes_or_somebody_has_looked_in_vain)
+{
+    struct lab lab = lab_open(.start_ns = 10);
+    struct due__tenure t;
+
+    fd_of(&lab);
+    lab_enqueue(&lab, "tea", .at_ns = 20);
+    cr_expect_eq(take_all(&lab), 0);
+    due__enter(lab.q, &t);
+    cr_expect_not(due__fd_note(lab.q));
+    cr_expect_not(due__fd_note(lab.q));
+    due__fd_again(lab.q);
+    cr_expect(due__fd_note(lab.q));
+    cr_expect_not(due__fd_note(lab.q));
+    due__store_release(&lab.q->fd_want, 7);
+    cr_expect(due__fd_note(lab.q));
+    cr_expect_eq(set_to(&lab), DUE_FOREVER, "it is set into the past when the clock is turned");
+    cr_expect_not(due__fd_note(lab.q));
+    due__tenure_end(lab.q, &t);
+    lab_turn_to(&lab, 19);
+    cr_expect_eq(take_all(&lab), 0);
+    cr_expect_eq(set_to(&lab), DUE_FOREVER);
+    lab_turn_to(&lab, 20);
+    cr_expect_eq(set_to(&lab), 0);
+    cr_expect_eq(take_all(&lab), 1);
+    cr_expect_eq(set_to(&lab), DUE_FOREVER);
+    lab_close(&lab);
+}
+
 LAB_TEST(fd, works_with_epoll)
 {
     struct lab lab = lab_open();

@@ -160,6 +160,58 @@ Test(ready_line, is_in_order_whatever_comes_dies_and_is_swept, .timeout = 60)
     }
 }
 
+/* What a sweep has looked at: slots beside the run, one by one, and chunks of it. */
+struct looked {
+    size_t aside;
+    size_t chunks;
+};
+
+static size_t keep_and_count(const void *ctx, struct due__slot *slot, size_t n)
+{
+    struct looked *looked = *(struct looked *const *)ctx;
+
+    (void)slot;
+    looked->aside += n == 1;
+    looked->chunks += n > 1;
+    return n;
+}
+
+/* A step beside the run costs four, a chunk of it as much as it has slots: no more than the budget,
+ * but for the last one. */
+Test(ready_line, is_swept_as_far_as_the_budget_goes)
+{
+    enum { ASIDE = 10, CHUNKS = 4, ALL = 4 * ASIDE + CHUNKS * DUE__CHUNK_SLOTS };
+    static struct script s;
+
+    for (size_t budget = 1; budget <= ALL + 2; budget++) {
+        struct looked looked = { 0 };
+        struct looked *at = &looked;
+
+        script_begin(&s, 1);
+        for (uint32_t i = 0; i < CHUNKS * DUE__CHUNK_SLOTS; i++)
+            cr_assert(due__line_push(&s.line, &s.nodes, due__slot_make(1000 + i, 0, i, i)));
+        for (uint32_t i = 0; i < ASIDE; i++)
+            cr_assert(due__line_push_aside(&s.line, &s.nodes, due__slot_make(500 + i, 0, i, i)));
+        bool all = due__line_sweep(&s.line, &s.nodes, keep_and_count, &at, budget);
+        size_t aside = budget < 4 * ASIDE ? (budget + 3) / 4 : ASIDE;
+        size_t chunks = budget <= 4 * ASIDE
+                            ? 0
+                            : (budget - 4 * ASIDE + DUE__CHUNK_SLOTS - 1) / DUE__CHUNK_SLOTS;
+        cr_expect_eq(looked.aside, aside, "%zu: %zu", budget, looked.aside);
+        cr_expect_eq(looked.chunks, chunks < CHUNKS ? chunks : CHUNKS, "%zu: %zu", budget,
+                     looked.chunks);
+        cr_expect_eq(all, budget > ALL, "%zu", budget);
+        cr_expect(due__line_check(&s.line));
+        cr_expect_eq(s.line.count, (size_t)ASIDE + CHUNKS * DUE__CHUNK_SLOTS);
+        for (uint32_t i = 0; s.line.count > 0; i++) {
+            int64_t due = i < ASIDE ? 500 + i : 1000 + i - ASIDE;
+
+            cr_assert_eq(due__slot_deadline(due__line_pop(&s.line, &s.nodes)), due, "%u", i);
+        }
+        due__pool_destroy(&s.pool);
+    }
+}
+
 Test(ready_line, shows_in_its_window_what_was_put_there_in_that_order)
 {
     struct due__window w = { .ends = 0 };

@@ -5,6 +5,7 @@
 
 #include "queue/queue.h"
 #include "queue/take.h"
+#include "queue/tenure.h"
 
 /* A caller sorts in some of what others have left, and no more: the proxy does the rest. */
 LAB_TEST(tenure, what_is_left_in_the_inbox_is_sorted_in_without_another_call)
@@ -73,6 +74,31 @@ LAB_TEST(sort_in, numbers_arrivals_anew_when_nothing_waits)
         cr_expect_str_eq(lab_dequeue(&lab), "job");
     cr_expect_null(lab_dequeue(&lab));
     cr_expect_eq(lab.q->arrival, 0u);
+    lab_close(&lab);
+}
+
+/* Of what a drain leaves it is known that no call which put it had returned before the clock was
+ * read; and that holds for what comes behind it, once it is sorted in. (N1 of inbox.c) */
+LAB_TEST(sort_in, knows_since_when_what_is_left_may_be_there)
+{
+    enum { JOBS = 10, SOME = 3 };
+    struct lab lab = lab_open(.start_ns = 50);
+    struct due__tenure t;
+
+    lab_enqueue(&lab, "job", .delay_ns = DUE_S(1)); /* its memory is there by then */
+    due__drain_all(lab.q);
+    lab_turn_to(&lab, 100);
+    due__enter(lab.q, &t);
+    for (int i = 0; i < JOBS; i++)
+        lab_enqueue(&lab, "job", .delay_ns = DUE_S(1));
+    cr_assert_lt(lab.q->inbox.after_ns, 100);
+    due__help_sort(lab.q, SOME);
+    cr_expect_lt(lab.q->inbox.after_ns, 100, "some of it is left");
+    due__help_sort(lab.q, JOBS - SOME - 1);
+    cr_expect_lt(lab.q->inbox.after_ns, 100, "one is left");
+    due__help_sort(lab.q, 1);
+    cr_expect_eq(lab.q->inbox.after_ns, 100);
+    due__tenure_end(lab.q, &t);
     lab_close(&lab);
 }
 

@@ -75,6 +75,26 @@ LAB_TEST(topic, is_told_from_others_that_begin_alike)
     lab_close(&lab);
 }
 
+/* Whenever a table of names is full a larger one takes its place, with all that were there. */
+LAB_TEST(topic, keeps_its_number_however_many_others_come)
+{
+    enum { TOPICS = 600 };
+    struct lab lab = lab_open();
+    char name[24];
+
+    for (int i = 1; i <= TOPICS; i++) {
+        snprintf(name, sizeof name, "topic-%d", i);
+        cr_assert_eq(lab_topic(&lab, name), i, "they are numbered in their order");
+        for (int k = 1; k <= i; k += i < 80 ? 1 : 97) {
+            snprintf(name, sizeof name, "topic-%d", k);
+            cr_assert_eq(lab_topic(&lab, name), k, "with %d", i);
+            cr_assert_str_eq(due_topic_name(lab.q, k), name);
+        }
+        cr_assert_eq(lab_topic(&lab, ""), 0);
+    }
+    lab_close(&lab);
+}
+
 Test(topic, numbers_end_at_the_limit_and_the_queue_goes_on, .timeout = 60)
 {
     struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
