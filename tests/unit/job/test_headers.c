@@ -12,9 +12,9 @@ LAB_TEST(headers, come_with_the_job_byte_for_byte)
         headers[i] = (unsigned char)i;
     memset(long_text, 'y', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = '\0';
-    const char *texts[] = { "", "tea", long_text };
-    for (size_t n = 0; n <= sizeof headers; n += 64) {
-        for (size_t i = 0; i < 3; i++) {
+    const char *texts[] = { "", "t", "te", long_text };
+    for (size_t n = 0; n <= sizeof headers; n = n < 3 ? n + 1 : (n / 64 + 1) * 64) {
+        for (size_t i = 0; i < 4; i++) {
             lab_enqueue(&lab, texts[i], .delay_ns = 0,
                         .more = EXTRA(.headers = headers, .headers_len = n));
             cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);

@@ -100,7 +100,7 @@ Test(budget, of_who_sorts_in_is_what_he_says)
     lab_close(&lab);
 }
 
-Test(budget, of_who_looks_whether_topics_are_ready_is_64_of_them)
+Test(topic, is_looked_for_that_is_ready_among_64_at_a_time)
 {
     enum { TOPICS = 2 * DUE__MOVES_MAX + 1 };
     struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
@@ -150,7 +150,7 @@ static void count_tenures(struct lab *lab)
     tenures = 0;
 }
 
-Test(budget, of_who_opens_groups_is_64_buckets)
+Test(limit, is_opened_of_64_buckets_of_groups_at_a_time)
 {
     enum { GROUPS = 3 * DUE__MOVES_MAX };
     struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
@@ -192,7 +192,7 @@ static struct due__limiter *limited(struct lab *lab, unsigned jobs)
     return g;
 }
 
-Test(budget, of_who_lets_through_a_limiter_is_64)
+Test(limit, that_has_opened_lets_64_through_at_a_time)
 {
     for (unsigned jobs = DUE__MOVES_MAX - 1; jobs <= 2 * DUE__MOVES_MAX + 1; jobs++) {
         struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
@@ -229,7 +229,7 @@ static size_t keep_all(const void *ctx, struct due__slot *slot, size_t n)
 }
 
 /* Each of them costs four for itself, and four for each slot. */
-Test(budget, of_a_sweep_of_limiters_is_by_what_waits_there)
+Test(limit, is_swept_by_what_waits_there)
 {
     enum { GROUPS = 6, EACH = 3, COST = 4 + 4 * EACH };
     struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
@@ -267,7 +267,7 @@ Test(budget, of_a_sweep_of_limiters_is_by_what_waits_there)
 /* ---- Lines ---- */
 
 /* Of a sweep with one piece for the timeline, then the topics: an empty one costs eight. */
-Test(budget, of_a_sweep_of_topics_is_8_for_each_that_is_empty)
+Test(compaction, of_topics_costs_8_for_each_that_is_empty)
 {
     enum { TOPICS = 20 };
     struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);

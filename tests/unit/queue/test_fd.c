@@ -330,7 +330,7 @@ static int64_t set_to(struct lab *lab)
     return due__load_acquire(&lab->q->fd_want);
 }
 
-LAB_TEST(fd, is_set_to_the_head_to_the_nanosecond)
+LAB_TEST(event_loop, has_its_descriptor_set_to_the_head_to_the_nanosecond)
 {
     struct lab lab = lab_open(.kernel = true);
     int64_t now = due__clock_now(&lab.q->clock);
@@ -360,7 +360,7 @@ LAB_TEST(fd, is_set_to_the_head_to_the_nanosecond)
 }
 
 /* Whoever looks in vain has it set anew, to the same time too: a clock may have been set back. */
-LAB_TEST(fd, is_set_only_when_its_time_changes_or_somebody_has_looked_in_vain)
+LAB_TEST(event_loop, has_its_descriptor_set_when_its_time_changes_or_somebody_has_looked_in_vain)
 {
     struct lab lab = lab_open(.start_ns = 10);
     struct due__tenure t;

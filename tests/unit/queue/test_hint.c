@@ -26,7 +26,7 @@ static uint32_t sole_in_ring(const struct due_queue *q)
     return q->ring == NULL ? DUE__NO_TOPIC : q->ring->next == q->ring ? q->ring->number + 1u : 0;
 }
 
-LAB_TEST(hint, names_the_only_topic_with_jobs_or_that_there_is_none)
+LAB_TEST(topic, that_is_the_only_one_with_jobs_is_named_to_takers)
 {
     struct lab lab = lab_open();
     struct due__tenure t;
@@ -53,7 +53,7 @@ LAB_TEST(hint, names_the_only_topic_with_jobs_or_that_there_is_none)
 }
 
 /* With a second topic it is until the head is due, whose topic it may be. */
-LAB_TEST(hint, of_several_topics_ends_with_the_head_of_the_timeline)
+LAB_TEST(topic, that_is_the_only_one_of_several_is_so_until_the_head_is_due)
 {
     struct lab lab = lab_open(.start_ns = 10);
     struct due__tenure t;
@@ -88,7 +88,7 @@ LAB_TEST(hint, of_several_topics_ends_with_the_head_of_the_timeline)
 }
 
 /* Who finds nothing says so, unless something is owed to others. */
-LAB_TEST(hint, that_there_is_nothing_is_left_by_who_has_looked_and_owes_nothing)
+LAB_TEST(topic, with_jobs_there_is_none_says_who_has_looked_and_owes_nothing)
 {
     struct lab lab = lab_open(.start_ns = 10);
     struct due__topic *topic = due__topic_at(lab.q, 0);
@@ -119,7 +119,7 @@ LAB_TEST(hint, that_there_is_nothing_is_left_by_who_has_looked_and_owes_nothing)
 }
 
 /* Whatever happens: whenever the lock is free it is what the ring has. */
-LAB_TEST(hint, is_right_whatever_is_put_in_taken_moved_and_held_back)
+LAB_TEST(topic, that_is_the_only_one_is_known_whatever_is_put_in_taken_and_held_back)
 {
     struct lab lab = lab_open(.start_ns = 10);
     int topics[] = { 0, lab_topic(&lab, "one"), lab_topic(&lab, "two") };

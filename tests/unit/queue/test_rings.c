@@ -124,7 +124,7 @@ static const uint32_t *some_quit(int i)
 
 /* ---- All at once ---- */
 
-Test(rings, for_room_reach_all_who_wait_for_it_and_nobody_else, .timeout = 10)
+Test(closing, rings_all_who_wait_for_room_and_nobody_else, .timeout = 10)
 {
     struct crowd c = crowd_of(for_ever, some_quit);
 
@@ -141,7 +141,7 @@ Test(rings, for_room_reach_all_who_wait_for_it_and_nobody_else, .timeout = 10)
     crowd_go(&c);
 }
 
-Test(rings, for_all_reach_everyone_but_who_waits_for_a_time_that_none_concerns, .timeout = 10)
+Test(closing, rings_everyone_but_who_waits_for_a_time_that_it_does_not_concern, .timeout = 10)
 {
     struct crowd c = crowd_of(for_ever, some_quit);
 
@@ -161,7 +161,7 @@ Test(rings, for_all_reach_everyone_but_who_waits_for_a_time_that_none_concerns, 
 }
 
 /* One after another, also where others are between them. */
-Test(rings, for_the_end_of_a_pool_reach_all_of_it_and_nobody_else, .timeout = 10)
+Test(timed_wait, of_a_pool_that_ends_is_over_and_no_other_is, .timeout = 10)
 {
     for (int pool = 0; pool < 2; pool++) {
         struct crowd c = crowd_of(for_ever, some_quit);
@@ -204,7 +204,7 @@ static void expect_late(struct crowd *c, int64_t from_ns, int64_t to_ns)
     }
 }
 
-Test(rings, of_a_clock_reach_all_whose_time_has_come_once, .timeout = 10)
+Test(tick, rings_all_whose_time_has_come_once, .timeout = 10)
 {
     struct crowd c = crowd_of(in_turn, no_quit);
 
@@ -229,7 +229,7 @@ static uint64_t used(struct lab *lab)
 }
 
 /* As many as there is room for now, the first of them first. */
-Test(rings, for_room_that_is_given_reach_as_many_as_find_some, .timeout = 10)
+Test(capacity, that_is_given_back_rings_as_many_as_find_some, .timeout = 10)
 {
     enum { WAIT = 8 };
 

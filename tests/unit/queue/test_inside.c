@@ -46,7 +46,7 @@ static void in_line(struct lab *lab, struct due__waiter *w, int64_t until_ns)
     due__waiters_add(&lab->q->closers, w);
 }
 
-Test(closers, end_the_queue_once_and_the_others_see_it, .timeout = 10)
+Test(inside, one_of_those_who_close_ends_the_queue_and_the_others_see_it, .timeout = 10)
 {
     struct lab lab = quiet_lab();
     struct due__waiter *first = enter(&lab);
@@ -75,7 +75,7 @@ Test(closers, end_the_queue_once_and_the_others_see_it, .timeout = 10)
     lab_end(&lab);
 }
 
-Test(closers, who_give_up_leave_the_end_to_the_next, .timeout = 10)
+Test(inside, who_gives_up_closing_leaves_the_end_to_the_next, .timeout = 10)
 {
     struct lab lab = quiet_lab();
     struct due__waiter *first = enter(&lab);
@@ -94,7 +94,7 @@ Test(closers, who_give_up_leave_the_end_to_the_next, .timeout = 10)
 }
 
 /* The first needs no memory; one who finds none is not there. */
-Test(closers, who_find_no_memory_leave_nothing_behind, .timeout = 10)
+Test(inside, who_is_to_close_and_finds_no_memory_leaves_nothing_behind, .timeout = 10)
 {
     struct lab lab = quiet_lab();
     struct flaky *memory = &lab.state->memory;
@@ -117,7 +117,7 @@ Test(closers, who_find_no_memory_leave_nothing_behind, .timeout = 10)
     lab_end(&lab);
 }
 
-Test(closers, are_rung_by_the_last_who_leaves, .timeout = 10)
+Test(inside, the_last_who_leaves_rings_those_who_close, .timeout = 10)
 {
     for (int watched = 0; watched < 2; watched++) {
         struct lab lab = quiet_lab();
@@ -147,8 +147,7 @@ Test(closers, are_rung_by_the_last_who_leaves, .timeout = 10)
     }
 }
 
-Test(closers, are_rung_by_who_has_ended_the_queue_and_by_a_clock_when_their_time_has_come,
-     .timeout = 10)
+Test(inside, who_ends_the_queue_and_a_clock_that_is_turned_ring_those_who_close, .timeout = 10)
 {
     static const int64_t until[] = { 19, 20, 21, DUE_FOREVER };
     struct lab lab = quiet_lab();
@@ -177,7 +176,7 @@ Test(closers, are_rung_by_who_has_ended_the_queue_and_by_a_clock_when_their_time
 }
 
 /* Whose handlers a thread runs it knows by itself. */
-Test(closers, know_the_queue_whose_handler_they_are_called_in, .timeout = 10)
+Test(inside, a_handler_it_is_known_of_which_queue, .timeout = 10)
 {
     struct lab one = quiet_lab();
     struct lab two = quiet_lab();

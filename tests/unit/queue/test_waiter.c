@@ -119,7 +119,8 @@ static void sleepers_end(struct sleepers *s)
 
 /* ---- Who sleeps until when ---- */
 
-Test(timer, is_of_the_first_for_the_head_and_of_the_second_for_the_job_behind_it, .timeout = 10)
+Test(waiter, that_came_first_sleeps_until_the_head_and_the_second_until_the_job_behind_it,
+     .timeout = 10)
 {
     struct sleepers s = sleepers_begin();
 
@@ -141,7 +142,7 @@ Test(timer, is_of_the_first_for_the_head_and_of_the_second_for_the_job_behind_it
     sleepers_end(&s);
 }
 
-Test(timer, is_no_longer_than_the_timeout_of_who_has_it, .timeout = 10)
+Test(waiter, sleeps_no_longer_than_it_is_to_wait, .timeout = 10)
 {
     struct sleepers s = sleepers_begin();
 
@@ -159,7 +160,7 @@ Test(timer, is_no_longer_than_the_timeout_of_who_has_it, .timeout = 10)
     sleepers_end(&s);
 }
 
-Test(timer, of_an_empty_queue_is_for_ever_and_nobody_is_second, .timeout = 10)
+Test(waiter, of_an_empty_queue_sleeps_for_ever_and_nobody_is_second, .timeout = 10)
 {
     struct sleepers s = sleepers_begin();
     struct due__waiter *lead = park(&s, DUE_FOREVER);
@@ -173,7 +174,7 @@ Test(timer, of_an_empty_queue_is_for_ever_and_nobody_is_second, .timeout = 10)
     sleepers_end(&s);
 }
 
-Test(timer, is_not_for_jobs_that_were_cancelled, .timeout = 10)
+Test(waiter, sleeps_for_no_job_that_was_cancelled, .timeout = 10)
 {
     struct sleepers s = sleepers_begin();
     due_id first = put(&s, FIRST);
@@ -193,7 +194,7 @@ Test(timer, is_not_for_jobs_that_were_cancelled, .timeout = 10)
 }
 
 /* No more dead heads than a number are dropped in one tenure; the head may be too early then. */
-Test(timer, looks_behind_64_jobs_that_were_cancelled, .timeout = 10)
+Test(waiter, looks_behind_64_jobs_that_were_cancelled, .timeout = 10)
 {
     enum { DEAD = DUE__MOVES_MAX + 6 };
     struct sleepers s = sleepers_begin();
@@ -212,7 +213,7 @@ Test(timer, looks_behind_64_jobs_that_were_cancelled, .timeout = 10)
 }
 
 /* On a clock that may jump one sleeps on the queue's alarm, for all. */
-Test(timer, of_a_clock_that_jumps_is_the_alarm, .timeout = 10)
+Test(waiter, that_leads_on_a_clock_that_jumps_sleeps_on_the_alarm, .timeout = 10)
 {
     static const enum due_clock_kind kinds[] = { DUE_CLOCK_BOOTTIME, DUE_CLOCK_REALTIME };
 
@@ -257,7 +258,7 @@ static void expect_nobody_leads(struct sleepers *s)
 }
 
 /* Whoever turns that clock rings. */
-Test(timer, of_a_clock_turned_by_hand_is_nobodys, .timeout = 10)
+Test(waiter, leads_on_no_clock_that_is_turned_by_hand, .timeout = 10)
 {
     struct sleepers s = { .lab = lab_open(.start_ns = 7, .with.proxies = DUE_PROXIES_NEVER) };
 
@@ -268,7 +269,7 @@ Test(timer, of_a_clock_turned_by_hand_is_nobodys, .timeout = 10)
 
 /* ---- Who is disturbed ---- */
 
-Test(timer, is_passed_on_without_a_ring_to_who_sleeps_until_the_job_behind_the_one_that_left,
+Test(waiter, that_leads_rings_nobody_who_sleeps_until_the_job_behind_the_one_that_left,
      .timeout = 10)
 {
     struct sleepers s = sleepers_begin();
@@ -295,7 +296,7 @@ Test(timer, is_passed_on_without_a_ring_to_who_sleeps_until_the_job_behind_the_o
     sleepers_end(&s);
 }
 
-Test(timer, is_passed_on_with_a_ring_to_who_would_come_too_late, .timeout = 10)
+Test(waiter, that_leads_rings_who_would_come_too_late, .timeout = 10)
 {
     for (int with_deputy = 0; with_deputy < 2; with_deputy++) {
         struct sleepers s = sleepers_begin();
@@ -320,7 +321,7 @@ Test(timer, is_passed_on_with_a_ring_to_who_would_come_too_late, .timeout = 10)
     }
 }
 
-Test(timer, is_passed_on_without_a_ring_to_who_gives_up_before_the_head_is_due, .timeout = 10)
+Test(waiter, that_leads_rings_nobody_who_gives_up_before_the_head_is_due, .timeout = 10)
 {
     for (int64_t late = -1; late <= 1; late++) {
         struct sleepers s = sleepers_begin();
@@ -338,7 +339,7 @@ Test(timer, is_passed_on_without_a_ring_to_who_gives_up_before_the_head_is_due, 
     }
 }
 
-Test(timer, of_the_last_to_leave_is_nobodys, .timeout = 10)
+Test(waiter, that_is_the_last_leaves_the_lead_to_nobody, .timeout = 10)
 {
     struct sleepers s = sleepers_begin();
 
@@ -354,7 +355,7 @@ Test(timer, of_the_last_to_leave_is_nobodys, .timeout = 10)
 }
 
 /* Who is second and gives up leaves that place to nobody until somebody parks. */
-Test(timer, of_the_job_behind_the_head_is_free_when_its_owner_has_left, .timeout = 10)
+Test(waiter, that_comes_next_is_second_when_who_was_has_left, .timeout = 10)
 {
     struct sleepers s = sleepers_begin();
 
@@ -387,7 +388,7 @@ static uint32_t called_leader(struct sleepers *s)
     return due__load_acquire(&lead->called);
 }
 
-Test(timer, of_who_is_called_goes_to_nobody_if_nobody_else_waits, .timeout = 10)
+Test(waiter, that_is_called_leaves_the_lead_to_nobody_if_it_is_alone, .timeout = 10)
 {
     struct sleepers s = sleepers_begin();
 
@@ -399,7 +400,7 @@ Test(timer, of_who_is_called_goes_to_nobody_if_nobody_else_waits, .timeout = 10)
     sleepers_end(&s);
 }
 
-Test(timer, of_who_is_called_goes_to_the_next_if_that_need_not_be_rung, .timeout = 10)
+Test(waiter, that_is_called_leaves_the_lead_to_who_need_not_be_rung, .timeout = 10)
 {
     struct sleepers s = sleepers_begin();
 
@@ -413,7 +414,7 @@ Test(timer, of_who_is_called_goes_to_the_next_if_that_need_not_be_rung, .timeout
     sleepers_end(&s);
 }
 
-Test(timer, of_who_is_called_is_for_him_to_pass_on_if_the_next_would_come_too_late, .timeout = 10)
+Test(waiter, that_is_called_passes_the_lead_on_if_the_next_would_come_too_late, .timeout = 10)
 {
     struct sleepers s = sleepers_begin();
 
@@ -431,7 +432,7 @@ Test(timer, of_who_is_called_is_for_him_to_pass_on_if_the_next_would_come_too_la
 }
 
 /* As on the alarm in any case: it is set to the head. */
-Test(timer, of_who_is_called_from_the_alarm_is_for_him_to_pass_on, .timeout = 10)
+Test(waiter, that_is_called_from_the_alarm_passes_the_lead_on, .timeout = 10)
 {
     struct sleepers s = sleepers_at(DUE_CLOCK_BOOTTIME);
 
@@ -443,6 +444,38 @@ Test(timer, of_who_is_called_from_the_alarm_is_for_him_to_pass_on, .timeout = 10
     cr_expect(due__bell_take(&s.q->alarm));
     cr_expect_not(due__bell_take(&lead->bell));
     sleepers_end(&s);
+}
+
+/* ---- How it sleeps ---- */
+
+/* The clock as it was read at last, or 0: of a sleep that is to end so soon, or when it is rung. */
+static int64_t slept(struct sleepers *s, int64_t for_ns, bool timed, bool rung)
+{
+    struct due__waiter *w = due__waiter_get(s->q);
+    int64_t at = due__monotonic_now() + for_ns;
+
+    cr_assert_not_null(w);
+    (void)due__bell_take(&w->bell);
+    if (rung)
+        due__bell_ring(&w->bell);
+    int64_t now = due__sleep(s->q, w, true, at, timed ? at + DUE_S(100) : at);
+    cr_expect(now == 0 || now >= at, "it comes too early");
+    due__waiter_put(s->q, w);
+    return now;
+}
+
+Test(waiter, spins_if_that_was_said_until_a_job_is_due_or_it_is_rung, .timeout = 10)
+{
+    for (int spins = 0; spins < 2; spins++) {
+        struct sleepers s = { .lab = lab_open(.kernel = true, .with.proxies = DUE_PROXIES_NEVER,
+                                              .with.spin_ns = spins ? DUE_S(1000) : 0) };
+
+        s.q = s.lab.q;
+        cr_expect_eq(slept(&s, DUE_MS(2), true, false) != 0, spins);
+        cr_expect_eq(slept(&s, DUE_MS(2), false, false), 0, "no job is due by then");
+        cr_expect_eq(slept(&s, DUE_S(600), true, true), 0, "it was rung");
+        lab_close(&s.lab);
+    }
 }
 
 /* ---- Who takes what ---- */

@@ -49,7 +49,7 @@ static size_t groups_in_table(struct lab *lab)
     return n;
 }
 
-Test(groups, are_each_in_a_bucket_of_a_table_that_grows_with_them, .timeout = 30)
+Test(group, is_in_its_bucket_of_a_table_that_grows_with_them, .timeout = 30)
 {
     struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
     const int other = lab_topic(&lab, "other");
@@ -89,7 +89,7 @@ Test(groups, are_each_in_a_bucket_of_a_table_that_grows_with_them, .timeout = 30
 }
 
 /* Nobody who chooses names can choose buckets: the same names are elsewhere in another queue. */
-Test(groups, are_in_other_buckets_in_another_queue, .timeout = 30)
+Test(group, is_in_another_bucket_in_another_queue, .timeout = 30)
 {
     enum { SOME = 40 };
     struct lab one = lab_open(.with.proxies = DUE_PROXIES_NEVER);
