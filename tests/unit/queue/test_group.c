@@ -88,6 +88,49 @@ Test(group, is_in_its_bucket_of_a_table_that_grows_with_them, .timeout = 30)
     lab_close(&lab);
 }
 
+/* By hand: it is as if its name had the hash @hash. */
+static void disguise(struct lab *lab, struct due__limiter *g, uint32_t hash)
+{
+    struct due__limiter **buckets = lab->q->limiters.segment[0];
+
+    cr_assert_eq(lab->q->limiters.groups, 1u);
+    cr_assert_eq(buckets[g->hash % FIRST], g);
+    buckets[g->hash % FIRST] = NULL;
+    g->hash = hash;
+    buckets[hash % FIRST] = g;
+}
+
+/* What a join of group @i in @topic finds, if there is one with that hash and another name. */
+static void expect_another(int other_topic, int other, int topic, int i)
+{
+    struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+    const int topics[] = { 0, lab_topic(&lab, "other") };
+    struct due__limiter *its = join(&lab, topics[topic], i);
+    uint32_t hash = its->hash;
+
+    due__group_part(its);
+    struct due__limiter *g = join(&lab, topics[other_topic], other);
+    disguise(&lab, g, hash);
+    its = join(&lab, topics[topic], i);
+    cr_expect_neq(its, g);
+    cr_expect_eq(its->hash, hash);
+    cr_expect_eq(lab.q->limiters.groups, 2u);
+    cr_expect_eq(join(&lab, topics[topic], i), its);
+    due__group_part(its);
+    due__group_part(its);
+    due__group_part(g);
+    cr_expect_eq(groups_in_table(&lab), 0u);
+    lab_close(&lab);
+}
+
+Test(group, is_told_from_others_of_its_hash_by_its_name_and_topic, .timeout = 30)
+{
+    expect_another(0, 1, 0, 2);  /* other bytes */
+    expect_another(0, 1, 0, 11); /* longer */
+    expect_another(0, 11, 0, 1); /* shorter */
+    expect_another(1, 1, 0, 1);  /* of another topic */
+}
+
 /* Nobody who chooses names can choose buckets: the same names are elsewhere in another queue. */
 Test(group, is_in_another_bucket_in_another_queue, .timeout = 30)
 {

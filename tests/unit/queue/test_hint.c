@@ -1,5 +1,5 @@
-/* What takers without the lock go by: which topic is the only one with jobs, and until when that
- * is so. (W3 of topic.c)  The test has the lock whenever it looks. */
+/* What takers without the lock go by: which topic is the only one with jobs, until when that is so
+ * (W3 of topic.c), and what is shown of it.  The test has the lock whenever it looks. */
 #include "lab/lab.h"
 
 #include "os/atomic.h"
@@ -163,5 +163,42 @@ LAB_TEST(topic, that_is_the_only_one_is_known_whatever_is_put_in_taken_and_held_
         cr_assert_geq(until(&lab), 0, "step %d: there are several", i);
         due__tenure_end(lab.q, &t);
     }
+    lab_close(&lab);
+}
+
+/* Many at a time: no sooner than half of what can be shown is gone. */
+Test(topic, shows_more_when_half_of_what_was_shown_is_gone)
+{
+    struct lab lab = lab_open(.start_ns = 10, .with.proxies = DUE_PROXIES_NEVER);
+    struct due__topic *topic = due__topic_at(lab.q, 0);
+    struct due__slot taken[DUE__WINDOW_SLOTS];
+    struct due__tenure t;
+
+    for (int i = 0; i < 3 * (int)DUE__WINDOW_SLOTS; i++)
+        lab_enqueue(&lab, "tea", .at_ns = 10 + i);
+    lab_turn_to(&lab, 10 + 3 * DUE__WINDOW_SLOTS);
+    cr_assert_gt(due_poll(lab.q, NULL), 0);
+    due__enter(lab.q, &t);
+    while (!due__move_due(lab.q, 10 + 3 * DUE__WINDOW_SLOTS))
+        ;
+    due__topic_refill(lab.q, topic);
+    for (uint32_t n = 1; n <= DUE__WINDOW_SLOTS; n++) {
+        due__topic_recall(lab.q, topic);
+        due__topic_refill(lab.q, topic);
+        cr_assert_eq(due__window_count(&topic->window), DUE__WINDOW_SLOTS);
+        cr_assert_eq(due__window_take(&topic->window, taken, n), n);
+        size_t before = lab.q->in_lines;
+        due__topic_refill(lab.q, topic);
+        uint32_t more = n < DUE__WINDOW_SLOTS / 2 ? 0 : n;
+        cr_expect_eq(due__window_count(&topic->window), DUE__WINDOW_SLOTS - n + more, "%u", n);
+        cr_expect_eq(lab.q->in_lines, before - more);
+        due__topic_recall(lab.q, topic);
+        for (uint32_t i = n; i-- > 0; lab.q->in_lines++)
+            cr_assert(due__line_unpop(&topic->line, &lab.q->nodes, taken[i]));
+    }
+    due__topic_refill(lab.q, topic);
+    due__tenure_end(lab.q, &t);
+    for (unsigned i = 0; i < 3 * DUE__WINDOW_SLOTS; i++)
+        cr_expect_str_eq(lab_dequeue(&lab), "tea");
     lab_close(&lab);
 }

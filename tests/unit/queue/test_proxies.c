@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "lab/lab.h"
+#include "queue/queue.h"
 
 /* How many threads of the process, besides this one, do not sleep. */
 static unsigned awake(void)
@@ -64,4 +65,32 @@ LAB_TEST(dequeue_proxy, sleeps_as_the_others_do_while_there_is_nothing_to_do)
 {
     check_sleep(false);
     check_sleep(true);
+}
+
+/* What lay in the inbox when it begins to hand out may stand before what is sorted in by then: more
+ * than is sorted in in one tenure, and the last one put is the first due. */
+Test(dequeue_proxy, hands_out_the_first_of_all_that_was_there, .timeout = 60)
+{
+    enum { JOBS = 8 * DUE__PROXY_BATCH, ROUNDS = 4 };
+    struct lab lab = lab_open(.start_ns = JOBS, .with.proxies = DUE_PROXIES_ALWAYS);
+
+    for (int i = 0; i < JOBS; i++)
+        lab_enqueue(&lab, "tea", .delay_ns = DUE_S(1)); /* its memory is there by then */
+    cr_assert_eq(due_clear(lab.q, DUE_ALL_TOPICS, NULL), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct crew_call call;
+        struct due__tenure t;
+
+        crew_call_dequeue(&call, lab.q, DUE_FOREVER);
+        crew_call_asleep(&call);
+        due__enter(lab.q, &t);
+        for (int i = 0; i < JOBS; i++)
+            lab_enqueue(&lab, "tea", .at_ns = JOBS - i);
+        due__tenure_end(lab.q, &t);
+        cr_assert_eq(crew_call_answer(&call), 0);
+        cr_expect_eq(call.job.deadline_ns, 1, "%jd", (intmax_t)call.job.deadline_ns);
+        due_job_done(&call.job);
+        cr_assert_eq(due_clear(lab.q, DUE_ALL_TOPICS, NULL), 0);
+    }
+    lab_close(&lab);
 }

@@ -104,3 +104,33 @@ Test(stored_attempts, that_nobody_waited_for_are_not_counted_twice, .timeout = 6
     memory_limiter_free(limiter);
     shop_close(&s);
 }
+
+/* Whoever wanted it has left when the store says that it has no room for the count. */
+Test(apply, of_an_attempt_that_is_refused_when_nobody_waits_leaves_the_job_ready, .timeout = 60)
+{
+    struct shop s =
+        shop_make(.start_ns = 10, .with.store_timeout_ns = DUE_MS(50), .with.metrics = 1);
+    lab_enqueue(&s.lab, "tea", .more = EXTRA(.retry = &twice));
+    uint64_t calls = memory_store_calls(s.store, MEMORY_COMMIT);
+    due_job job;
+
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .call = calls + 1, .kind = MEMORY_BLOCK });
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .call = calls + 2, .kind = MEMORY_FULL });
+    cr_assert_lt(take_leased(s.lab.q, &job, LEASE, 1), 0, "the store has not answered");
+    for (int i = 0; i < 20000 && lab_stats(&s.lab).unsettled > 0; i++)
+        crew_sleep(DUE_MS(1));
+    cr_expect_eq(memory_store_calls(s.store, MEMORY_COMMIT), calls + 2);
+    cr_expect_eq(lab_stats(&s.lab).ready, 1u);
+    struct due_topic_stats t;
+    cr_assert_eq(due_topic_stats_read(s.lab.q, 0, &t), 0);
+    cr_expect_eq(t.ready, 1u);
+    cr_assert_eq(take_leased(s.lab.q, &job, LEASE, DUE_S(20)), 0);
+    cr_expect_eq(job.attempts, 1u, "the other one was not counted");
+    cr_expect_eq(lab_stats(&s.lab).ready, 0u);
+    cr_assert_eq(due_ack(&job), 0);
+    shop_close(&s);
+}
