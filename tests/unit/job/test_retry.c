@@ -194,6 +194,30 @@ LAB_TEST(retry, a_thousand_policies_say_each_its_own)
     lab_close(&lab);
 }
 
+/* No delay is a delay, and a ladder may have one rung, or all there may be. */
+LAB_TEST(retry, what_is_at_the_edge_of_sense_is_taken)
+{
+    struct lab lab = lab_open();
+    const due_retry right[] = {
+        { .kind = DUE_RETRY_INHERIT },
+        { .kind = DUE_RETRY_LADDER, .rungs = 1 },
+        { .kind = DUE_RETRY_LADDER, .rungs = 2, .rung_ns = { 0, 1 } },
+        { .kind = DUE_RETRY_LADDER, .rungs = 2, .rung_ns = { 1, 0, -1 } },
+        { .kind = DUE_RETRY_LADDER, .rungs = DUE_RUNGS_MAX, .rung_ns = { INT64_MAX } },
+        { .kind = DUE_RETRY_FIXED },
+        { .kind = DUE_RETRY_EXPONENTIAL },
+        { .kind = DUE_RETRY_EXPONENTIAL, .delay_ns = INT64_MAX, .cap_ns = INT64_MAX },
+    };
+
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        due_spec spec = { DUE_SPEC_INIT, .more = EXTRA(.retry = &right[i]) };
+
+        cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), 0, "%zu", i);
+        cr_expect_eq(due_topic_retry(lab.q, 0, &right[i]), 0, "%zu", i);
+    }
+    lab_close(&lab);
+}
+
 LAB_TEST(retry, what_makes_no_sense_is_refused)
 {
     struct lab lab = lab_open();

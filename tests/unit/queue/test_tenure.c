@@ -102,6 +102,27 @@ LAB_TEST(sort_in, knows_since_when_what_is_left_may_be_there)
     lab_close(&lab);
 }
 
+/* Whoever cancels and cannot have the lock leaves word that a sweep may be worth it: once. */
+LAB_TEST(sort_in, looks_once_whether_a_sweep_is_worth_it_for_who_could_not)
+{
+    struct lab lab = lab_open(.start_ns = 100);
+    struct due__tenure t;
+
+    lab_enqueue(&lab, "job", .delay_ns = DUE_S(1));
+    due__drain_all(lab.q);
+    due__enter(lab.q, &t);
+    due__store_relaxed(&lab.q->unswept, 1);
+    due__inbox_knock(&lab.q->inbox);
+    lab_enqueue(&lab, "job", .delay_ns = DUE_S(1));
+    lab_enqueue(&lab, "job", .delay_ns = DUE_S(1));
+    cr_expect_not(due__drain_some(lab.q, 1));
+    cr_expect_eq(due__load_relaxed(&lab.q->unswept), 1u, "something is left");
+    cr_expect(due__drain_some(lab.q, 2));
+    cr_expect_eq(due__load_relaxed(&lab.q->unswept), 0u);
+    due__tenure_end(lab.q, &t);
+    lab_close(&lab);
+}
+
 static uint64_t rings(struct lab *lab)
 {
     return lab_stats(lab).rings;
