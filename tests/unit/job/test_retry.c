@@ -1,5 +1,6 @@
 /* How jobs that fail are tried again, and how often. */
 #include "lab/lab.h"
+#include "queue/queue.h"
 #include "lab/take.h"
 
 #define LEASE 100
@@ -191,6 +192,54 @@ LAB_TEST(retry, a_thousand_policies_say_each_its_own)
         cr_assert_eq(which, i);
         cr_assert_eq(due_ack(&job), 0);
     }
+    lab_close(&lab);
+}
+
+static uint16_t number_of(struct lab *lab, due_retry r)
+{
+    uint16_t number = UINT16_MAX;
+
+    cr_assert_eq(due__retry_number(lab->q, &r, &number), 0);
+    return number;
+}
+
+/* What has no meaning for a kind tells no two apart. */
+LAB_TEST(retry, equal_policies_have_one_number_and_others_another)
+{
+    const due_retry some[] = {
+        { .kind = DUE_RETRY_FIXED },
+        { .kind = DUE_RETRY_FIXED, .delay_ns = 1 },
+        { .kind = DUE_RETRY_FIXED, .attempts_max = 1 },
+        { .kind = DUE_RETRY_EXPONENTIAL },
+        { .kind = DUE_RETRY_EXPONENTIAL, .delay_ns = 1 },
+        { .kind = DUE_RETRY_EXPONENTIAL, .delay_ns = 1, .cap_ns = 2 },
+        { .kind = DUE_RETRY_EXPONENTIAL, .delay_ns = 1, .cap_ns = 2, .attempts_max = 3 },
+        { .kind = DUE_RETRY_LADDER, .rungs = 1, .rung_ns = { 5 } },
+        { .kind = DUE_RETRY_LADDER, .rungs = 2, .rung_ns = { 5 } },
+        { .kind = DUE_RETRY_LADDER, .rungs = 2, .rung_ns = { 5, 6 } },
+        { .kind = DUE_RETRY_LADDER, .rungs = 2, .rung_ns = { 5, 6 }, .attempts_max = 4 },
+    };
+    enum { SOME = sizeof some / sizeof some[0] };
+    struct lab lab = lab_open();
+
+    cr_expect_eq(number_of(&lab, (due_retry){ .kind = DUE_RETRY_INHERIT, .delay_ns = 4 }), 0u);
+    for (uint16_t i = 0; i < SOME; i++)
+        cr_expect_eq(number_of(&lab, some[i]), i + 1u, "%d", i);
+    for (uint16_t i = 0; i < SOME; i++) {
+        cr_expect_eq(number_of(&lab, some[i]), i + 1u, "%d, once more", i);
+        const due_retry *named = due__retry_named(lab.q, (uint16_t)(i + 1));
+        cr_expect_eq(named->kind, some[i].kind);
+        cr_expect_eq(named->delay_ns, some[i].delay_ns);
+    }
+    due_retry same = some[1];
+    same.cap_ns = 7;
+    same.rungs = 1;
+    same.rung_ns[0] = 8;
+    cr_expect_eq(number_of(&lab, same), 2u);
+    same = some[7];
+    same.delay_ns = same.cap_ns = same.rung_ns[1] = 9;
+    same.attempts_max = 2; /* one more than rungs, as it is without */
+    cr_expect_eq(number_of(&lab, same), 8u);
     lab_close(&lab);
 }
 
