@@ -303,3 +303,36 @@ Test(compaction, of_topics_costs_8_for_each_that_is_empty)
     due__tenure_end(lab.q, &t);
     lab_close(&lab);
 }
+
+/* Of each topic the dead ones are dropped, of the first and of the last. */
+Test(compaction, sweeps_the_line_of_every_topic)
+{
+    enum { TOPICS = 4, EACH = 3 * DUE__WINDOW_SLOTS };
+    struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+    static due_id ids[TOPICS][EACH];
+    struct due__tenure t;
+    char name[16];
+
+    for (int i = 1; i < TOPICS; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        cr_assert_eq(lab_topic(&lab, name), i);
+    }
+    for (int i = 0; i < TOPICS * EACH; i++)
+        ids[i % TOPICS][i / TOPICS] = lab_enqueue(&lab, "tea", .at_ns = 1, .topic = i % TOPICS);
+    lab_turn_to(&lab, 1);
+    cr_assert_eq(due_poll(lab.q, NULL), TOPICS * EACH);
+    for (int i = 0; i < TOPICS; i++)
+        for (int k = 1; k < EACH; k++)
+            cr_assert_eq(due_cancel(lab.q, ids[i][k], NULL), 0);
+    due__enter(lab.q, &t);
+    for (uint32_t i = 0; i < TOPICS; i++)
+        due__topic_recall(lab.q, due__topic_at(lab.q, i));
+    due__make_room(lab.q);
+    for (uint32_t i = 0; i < TOPICS; i++)
+        cr_expect_eq(due__topic_at(lab.q, i)->line.count, 1u, "%u", i);
+    cr_expect_eq(lab.q->in_lines, (size_t)TOPICS);
+    due__tenure_end(lab.q, &t);
+    for (int i = 0; i < TOPICS; i++)
+        cr_expect_str_eq(lab_dequeue(&lab), "tea");
+    lab_close(&lab);
+}

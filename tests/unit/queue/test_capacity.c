@@ -1,5 +1,8 @@
 /* A queue that can be full. */
 #include "lab/lab.h"
+
+#include "os/atomic.h"
+#include "queue/queue.h"
 #include "lab/take.h"
 
 static const due_spec one_more = { DUE_SPEC_INIT, .delay_ns = 5 };
@@ -70,6 +73,13 @@ LAB_TEST(capacity, is_not_changed_by_reschedule_and_promote)
     lab_close(&lab);
 }
 
+/* Or whoever gives room back would look for them each time. */
+static void expect_nobody_waits(struct lab *lab)
+{
+    cr_expect_eq(due__load_seq(&lab->q->capacity_waiting), 0u);
+    cr_expect_null(lab->q->capacity_line.first);
+}
+
 LAB_TEST(capacity, makes_an_enqueue_wait_its_whole_timeout)
 {
     struct lab lab = lab_open(.with.capacity = 1);
@@ -84,6 +94,7 @@ LAB_TEST(capacity, makes_an_enqueue_wait_its_whole_timeout)
     lab_turn_to(&lab, 100);
     cr_expect_eq(crew_call_answer(&call), DUE_ETIMEDOUT);
     cr_expect_eq(lab_stats(&lab).enqueued, 1u);
+    expect_nobody_waits(&lab);
     lab_close(&lab);
 }
 
@@ -98,6 +109,7 @@ LAB_TEST(capacity, lets_a_waiting_enqueue_in_after_a_dequeue)
     cr_expect_str_eq(lab_dequeue(&lab), "first");
     cr_expect_eq(crew_call_answer(&call), 0);
     cr_expect_eq(lab_stats(&lab).waiting, 1u);
+    expect_nobody_waits(&lab);
     lab_close(&lab);
 }
 
@@ -111,6 +123,7 @@ LAB_TEST(capacity, lets_a_waiting_enqueue_in_after_a_cancel)
     crew_call_asleep(&call);
     cr_expect_eq(due_cancel(lab.q, id, NULL), 0);
     cr_expect_eq(crew_call_answer(&call), 0);
+    expect_nobody_waits(&lab);
     lab_close(&lab);
 }
 
@@ -130,6 +143,7 @@ LAB_TEST(capacity, is_not_used_up_by_a_caller_that_timed_out)
     cr_expect_eq(crew_call_answer(&brief), DUE_ETIMEDOUT);
     cr_expect_str_eq(lab_dequeue(&lab), "first");
     cr_expect_eq(crew_call_answer(&patient), 0);
+    expect_nobody_waits(&lab);
     lab_close(&lab);
 }
 
@@ -149,6 +163,7 @@ LAB_TEST(capacity, lets_as_many_in_as_there_is_room)
     for (int i = 0; i < CALLERS; i++)
         cr_expect_eq(crew_call_answer(&call[i]), 0);
     cr_expect_eq(lab_stats(&lab).enqueued, 2 * CALLERS);
+    expect_nobody_waits(&lab);
     lab_close(&lab);
 }
 
@@ -162,6 +177,7 @@ LAB_TEST(capacity, makes_a_batch_wait_for_its_first_job)
     crew_call_asleep(&call);
     cr_expect_str_eq(lab_dequeue(&lab), "first");
     cr_expect_eq(crew_call_answer(&call), 1);
+    expect_nobody_waits(&lab);
     lab_close(&lab);
 }
 
@@ -204,6 +220,7 @@ LAB_TEST(capacity, lets_more_in_than_one_tenure_can_ring)
     for (int i = 0; i < CALLERS; i++)
         cr_expect_eq(crew_call_answer(&call[i]), 0);
     cr_expect_eq(lab_stats(&lab).waiting, (uint64_t)CALLERS);
+    expect_nobody_waits(&lab);
     lab_close(&lab);
 }
 
@@ -217,6 +234,7 @@ LAB_TEST(capacity, wakes_a_waiting_enqueue_at_close)
     crew_call_asleep(&call);
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
     cr_expect_eq(crew_call_answer(&call), DUE_ECLOSED);
+    expect_nobody_waits(&lab);
     lab_close(&lab);
 }
 

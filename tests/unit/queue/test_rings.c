@@ -181,6 +181,34 @@ Test(timed_wait, of_a_pool_that_ends_is_over_and_no_other_is, .timeout = 10)
     }
 }
 
+/* It sleeps on its bell, unless its time has come already. */
+static bool sleeps(struct lab *lab, int64_t until_ns)
+{
+    struct due__waiter *w = waiter(lab, until_ns);
+
+    due__bell_ring(&w->bell);
+    due__timed_wait(lab->q, w, until_ns);
+    bool slept = !due__bell_take(&w->bell);
+    cr_expect_not(w->linked);
+    cr_expect_null(lab->q->timed_waits.first);
+    due__waiter_put(lab->q, w);
+    return slept;
+}
+
+Test(timed_wait, is_over_at_once_if_its_time_has_come, .timeout = 10)
+{
+    struct lab lab = quiet_lab();
+
+    lab_turn_to(&lab, 100);
+    cr_expect_not(sleeps(&lab, 0));
+    cr_expect_not(sleeps(&lab, 99));
+    cr_expect_not(sleeps(&lab, 100));
+    cr_expect(sleeps(&lab, 101));
+    cr_expect(sleeps(&lab, DUE_FOREVER - 1));
+    cr_expect(sleeps(&lab, DUE_FOREVER));
+    lab_close(&lab);
+}
+
 /* ---- A clock that is turned ---- */
 
 /* Of every four: before the turn, by it, one later, never. */
