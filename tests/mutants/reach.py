@@ -168,8 +168,10 @@ def read_map(build, programs, jobs, tell, stale=False):
                 if found["how"] != running.PASSED:
                     print(f"note: {found['program']}: {found['name']} {found['how']} while its "
                           "lines were looked at, and is left out", flush=True)
-        with open(path, "w", encoding="utf-8") as file:
+        # Beside and renamed: a run that is stopped here leaves what was there before.
+        with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as file:
             json.dump(known, file)
+        os.replace(f"{path}.{os.getpid()}", path)
     tests = []
     for program in programs:
         for t in known[program.name]["tests"]:
