@@ -349,7 +349,7 @@ static void settled(struct due_queue *q, due_id id, int rc)
 static void lose(struct due_queue *q, const struct due__entry *e, uint64_t w)
 {
     settled(q, due__stored_id(due__stored_at(q->commits, e->number)), e->rc);
-    due__discard(q, e->number, w);
+    due__discard(q, e->number, w | DUE__READY); /* it was taken from what is ready */
 }
 
 /* A job that its caller had claimed before he left is to wait, or be leased, again. */

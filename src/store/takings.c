@@ -278,7 +278,8 @@ static bool hand_one(struct due_queue *q, struct due__taking *t, struct due__req
     } else if (!round) {
         return true;
     } else if (ended(q, t, i)) {
-        due__round_drop(q, &t->jobs[i], t->numbers[i]);
+        due__rounds_end(q, 1); /* it has left what is ready, and nobody has it */
+        due_job_done(&t->jobs[i]);
     } else {
         r->jobs[(*rounds)++] = t->jobs[i];
     }
