@@ -2,6 +2,7 @@
 #if __has_include(<criterion/criterion.h>)
 #include "lab/lab.h"
 #include "lab/rest.h"
+#include "lab/sound.h"
 #include "lab/take.h"
 
 #include <stdio.h>
@@ -56,8 +57,17 @@ struct lab lab_open_with(const struct lab_options *options)
     return lab;
 }
 
+/* What is counted is what there is. */
+static void expect_sound(struct lab *lab, const char *when)
+{
+    const char *text = sound_wrong(lab->q);
+
+    cr_expect_null(text, "%s: %s", when, text);
+}
+
 void lab_close(struct lab *lab)
 {
+    expect_sound(lab, "before the close");
     int rc = due_close(lab->q, DUE_CLOSE_DISCARD, DUE_FOREVER);
     cr_assert_eq(rc, 0, "%s", due_error_name(rc));
 
@@ -74,6 +84,7 @@ void lab_close(struct lab *lab)
         cr_expect_eq(atomic_load(&lab->state->discarded), s.discarded);
     const char *left = rest_wrong(lab->q);
     cr_expect_null(left, "%s", left);
+    expect_sound(lab, "closed");
 
     rc = due_free(lab->q);
     cr_assert_eq(rc, 0, "%s", due_error_name(rc));

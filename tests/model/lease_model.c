@@ -10,6 +10,7 @@
 #include "lab/extra.h"
 #include "model/lease_reference.h"
 #include "lab/take.h"
+#include "lab/sound.h"
 
 enum verb {
     ENQUEUE,
@@ -371,6 +372,9 @@ static bool look(struct world *w)
     if (s.enqueued !=
         s.waiting + s.leased + s.dead + s.acked + s.cancelled + s.discarded + s.dequeued)
         return wrong(w, "the stats do not add up");
+    const char *text = sound_wrong(w->q);
+    if (text != NULL)
+        return wrong(w, text);
     return look_at_dead(w);
 }
 

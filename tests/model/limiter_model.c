@@ -5,9 +5,9 @@
  * The reference lets jobs through by the same rules with arrays that are searched.  After each step
  * everything that is due is moved, so that both know the same.
  */
-#include "queue/queue.h"
 #include "lab/model.h"
 #include "lab/take.h"
+#include "lab/sound.h"
 
 #define TOPICS   3
 #define GROUPS   4 /* of each topic */
@@ -493,7 +493,7 @@ static bool agree(struct world *w, bool slowly)
     return due_poll(w->q, NULL) >= 0 && due_stats_read(w->q, &s) == 0 && s.passed == passed &&
            s.waiting == count(w, WAITING) && s.ready == count(w, IN(READY)) &&
            s.leased == count(w, IN(LEASED)) && s.dead == count(w, IN(DEAD)) &&
-           (!slowly || due__limiters_check(w->q));
+           (!slowly || sound_wrong(w->q) == NULL);
 }
 
 static bool world_open(struct world *w, size_t steps, unsigned pattern)
@@ -528,7 +528,7 @@ static bool world_close(struct world *w)
         due_job_done(&w->held[--w->held_count].job);
     bool right = due_close(w->q, DUE_CLOSE_DISCARD, DUE_FOREVER) == 0;
     right = due_stats_read(w->q, &s) == 0 && (s.leased > 0 || s.passed == 0) && right;
-    right = due__limiters_check(w->q) && right;
+    right = sound_wrong(w->q) == NULL && right;
     right = due_free(w->q) == 0 && right;
     right = due_clock_free(w->clock) == 0 && right;
     free(w->job);

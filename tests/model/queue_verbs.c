@@ -1,6 +1,7 @@
 /* queue_verbs.c - the steps of queue_model.c, on the queue and on its reference. */
 #include "model/queue_verbs.h"
 #include "lab/take.h"
+#include "lab/sound.h"
 
 #define BATCHED 16
 
@@ -381,7 +382,7 @@ bool queue_stats(struct world *w)
         return false;
     return s.enqueued == w->enqueued && s.dequeued == w->dequeued && s.cancelled == w->cancelled &&
            s.discarded == w->discarded && s.waiting == w->live_count && s.lent == w->held_count &&
-           s.mended == 0;
+           s.mended == 0 && sound_wrong(w->q) == NULL;
 }
 
 bool queue_apply(struct world *w, unsigned verb, uint32_t n, uint64_t value)

@@ -7,6 +7,7 @@
 #include "queue/queue.h"
 #include "lab/crew.h"
 #include "lab/memory_disk.h"
+#include "lab/sound.h"
 #include "model/stored_known.h"
 #include "store/sender.h"
 
@@ -285,6 +286,7 @@ static bool room_is(struct stored_world *w, uint64_t used)
 static bool counts(struct stored_world *w)
 {
     struct due_stats s = stored_stats(w);
+    const char *text = sound_settled_wrong(w->q);
     uint64_t in = 0;
     uint64_t dead = 0;
     uint64_t out = 0;
@@ -300,6 +302,8 @@ static bool counts(struct stored_world *w)
     }
     if (s.unsettled_bytes != 0)
         return stored_wrong(w, "bytes are on no way", NULL);
+    if (text != NULL)
+        return stored_wrong(w, text, NULL);
     if (known && s.leased != out)
         return stored_wrong(w, "the stats count other leases", NULL);
     if (s.waiting + s.leased + s.dead != in || s.dead != dead)
