@@ -32,8 +32,10 @@ THREADED = 3  # so many programs of many threads are run with ThreadSanitizer
 LEAKING = 4  # so many programs are looked at for memory that nobody has any more
 LEAK = "ERROR: LeakSanitizer: "
 LONG_S = 10  # so long a model may take, and a program that is looked at for leaks
-SLOW_S = 0.5  # who takes longer goes last
+SLOW_S = 3  # who takes longer goes last,
+SLOW_CPU_S = 0.15  # or longer than that of a processor: where much else runs, it says more
 NEAREST = 8  # so many first: they are named like the room, or reach little else
+NAMED = 20  # so many more that are named like it
 ALONE = 4  # so many tests are tried one at a time
 BATCH = 40  # so many of a program together
 PATIENCE = 5  # so many times as long is waited for what did not end
@@ -48,12 +50,17 @@ def room_name(file):
 
 def is_named_like(test, room):
     """test_heap.c and heap_model.c are of heap.c, test_redis_link.c and test_sqlite_load.c of
-    link.c and load.c; and so are those whose suite is."""
+    link.c and load.c; and so are those whose suite is.  test_keys_between.c is of key_table.c."""
     name = re.sub(r"^(test|thread|store|liveness)_|_model$", "", test.program.name)
     suite = test.name.split("/")[0]
     room = os.path.basename(room)
     return (bool({room, "redis_" + room, "sqlite_" + room} & {name, suite}) or
-            name == room.rsplit("_", 1)[0])
+            name == room.rsplit("_", 1)[0] or
+            name.split("_")[0].removesuffix("s") == room.split("_")[0].removesuffix("s"))
+
+
+def is_slow(test):
+    return test.wall_s > SLOW_S or test.cpu_s > SLOW_CPU_S
 
 
 def spread(tests):
@@ -63,7 +70,7 @@ def spread(tests):
     for i, test in enumerate(tests):
         rank = seen[test.program.name] = seen.get(test.program.name, -1) + 1
         is_model = test.program.label == "model" and test.wall_s < LONG_S
-        ranks.append((not is_model, test.wall_s > SLOW_S, rank, i))
+        ranks.append((not is_model, is_slow(test), rank, i))
     return [tests[rank[-1]] for rank in sorted(ranks)]
 
 
@@ -165,9 +172,11 @@ class Worker:
                      if any(t.lines.get(file, 0) & around(bits, before, behind)
                             for file, bits in wanted.items())]
         room = room_name(mutant.file)
-        found.sort(key=lambda t: (t.wall_s > SLOW_S, not is_named_like(t, room),
+        found.sort(key=lambda t: (is_slow(t), not is_named_like(t, room),
                                   t.program.label == "thread", round(t.wall_s, 1), t.all_lines))
-        return found[:NEAREST] + spread(found[NEAREST:])
+        named = [t for t in found[NEAREST:] if is_named_like(t, room) and t.wall_s < LONG_S]
+        near = found[:NEAREST] + named[:NAMED]
+        return near + spread([t for t in found if t not in near])
 
     def groups(self, tests):
         """What is run at once: some alone, then the others of the same program together."""
