@@ -58,6 +58,8 @@ static const char *job_wrong(const due_queue *q, uint32_t number, uint64_t w, st
         if (due__revoked(q, number) && state != DUE__LEASED)
             return NOT("place %" PRIu32 " was cancelled, and waits or is dead", number);
     }
+    if (!waits && (due__facts_load(due__job_at(&q->slab, number)).payload & DUE__NOW))
+        return NOT("place %" PRIu32 " is said to be without delay", number);
     if (w & DUE__HELD) {
         if (due__load_seq(&due__lease_at(q, number)->holders) == 0)
             return NOT("place %" PRIu32 " is held by nobody, not even by its job", number);

@@ -1,8 +1,10 @@
 /* The next job in one tenure: what is due is told by the clock, whatever the counter says. */
 #include "lab/lab.h"
 
+#include "job/claim.h"
 #include "job/take_next.h"
 #include "lab/take.h"
+#include "queue/counts.h"
 #include "queue/queue.h"
 
 #define FAR_NS DUE_MS(500)
@@ -194,4 +196,229 @@ Test(take_next, says_whether_it_has_the_counter)
     lab_close(&other);
     lab_close(&turned);
     lab_close(&kernel);
+}
+
+/* ---- When it is told, and when the usual way is to be gone ---- */
+
+struct situation {
+    const char *name;
+    void (*make)(struct lab *lab);
+    enum due__next take;
+    enum due__next reserve;
+    size_t wanted; /* 1: of the topic "other" alone */
+};
+
+static const due_retry thrice = { .kind = DUE_RETRY_FIXED, .attempts_max = 3 };
+
+static void nothing(struct lab *lab)
+{
+    (void)lab;
+}
+
+static void later(struct lab *lab)
+{
+    lab_enqueue(lab, "later", .at_ns = 101);
+}
+
+static void now(struct lab *lab)
+{
+    lab_enqueue(lab, "now", .at_ns = 100);
+}
+
+static void first(struct lab *lab)
+{
+    now(lab);
+}
+
+static void now_and_later(struct lab *lab)
+{
+    now(lab);
+    later(lab);
+}
+
+static void with_headers(struct lab *lab)
+{
+    lab_enqueue(lab, "now", .at_ns = 100, .more = EXTRA(.headers = "h", .headers_len = 1));
+}
+
+static void apart(struct lab *lab)
+{
+    static const char text[] = "a text that has a block of its own as it is far too long for one";
+
+    lab_enqueue(lab, text, .at_ns = 100);
+}
+
+static void in_line(struct lab *lab)
+{
+    now(lab);
+    cr_assert_eq(due_poll(lab->q, NULL), 1);
+}
+
+static void paused(struct lab *lab)
+{
+    now(lab);
+    cr_assert_eq(due_pause(lab->q, 0), 0);
+}
+
+static void limited(struct lab *lab)
+{
+    now(lab);
+    cr_assert_eq(due_topic_limit(lab->q, 0, 1), 0);
+}
+
+static void with_attempts(struct lab *lab)
+{
+    now(lab);
+    cr_assert_eq(due_topic_retry(lab->q, 0, &thrice), 0);
+}
+
+static void gone_before(struct lab *lab)
+{
+    due_id id = lab_enqueue(lab, "gone", .at_ns = 99);
+
+    now(lab);
+    cr_assert_eq(due_cancel(lab->q, id, NULL), 0);
+}
+
+static void gone_before_later(struct lab *lab)
+{
+    due_id id = lab_enqueue(lab, "gone", .at_ns = 99);
+
+    later(lab);
+    cr_assert_eq(due_cancel(lab->q, id, NULL), 0);
+}
+
+static void held(struct lab *lab)
+{
+    due_job job;
+
+    now(lab);
+    cr_assert_eq(take_leased(lab->q, &job, 50, 0), 0);
+    due_job_done(&job); /* and its lease goes on */
+}
+
+static void failed(struct lab *lab)
+{
+    due_job job;
+
+    now(lab);
+    cr_assert_eq(take_leased(lab->q, &job, 50, 0), 0);
+    cr_assert_eq(due_nack(&job, 0), 0);
+}
+
+static void closed(struct lab *lab)
+{
+    cr_assert_eq(due_close(lab->q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
+}
+
+static int other(struct lab *lab)
+{
+    return lab_topic(lab, "other");
+}
+
+static void of_other(struct lab *lab)
+{
+    lab_enqueue(lab, "other", .at_ns = 100, .topic = other(lab));
+}
+
+static void other_later(struct lab *lab)
+{
+    lab_enqueue(lab, "other", .at_ns = 101, .topic = other(lab));
+}
+
+static void of_both(struct lab *lab)
+{
+    now(lab);
+    of_other(lab);
+}
+
+static void of_the_first(struct lab *lab)
+{
+    (void)other(lab);
+    now(lab);
+}
+
+static void other_paused(struct lab *lab)
+{
+    of_other(lab);
+    cr_assert_eq(due_pause(lab->q, other(lab)), 0);
+}
+
+static void other_with_headers(struct lab *lab)
+{
+    lab_enqueue(lab, "other", .at_ns = 100, .topic = other(lab),
+                .more = EXTRA(.headers = "h", .headers_len = 1));
+}
+
+static const struct situation situations[] = {
+    { "nothing", nothing, DUE__NEXT_NOTHING, DUE__NEXT_NOTHING, 0 },
+    { "later", later, DUE__NEXT_NOTHING, DUE__NEXT_NOTHING, 0 },
+    { "now", now, DUE__NEXT_DONE, DUE__NEXT_DONE, 0 },
+    { "the first", first, DUE__NEXT_DONE, DUE__NEXT_TAKEN, 0 },
+    { "now and later", now_and_later, DUE__NEXT_DONE, DUE__NEXT_DONE, 0 },
+    { "with headers", with_headers, DUE__NEXT_TAKEN, DUE__NEXT_TAKEN, 0 },
+    { "apart", apart, DUE__NEXT_DONE, DUE__NEXT_DONE, 0 },
+    { "in the line", in_line, DUE__NEXT_DONE, DUE__NEXT_DONE, 0 },
+    { "paused", paused, DUE__NEXT_ASK, DUE__NEXT_ASK, 0 },
+    { "limited", limited, DUE__NEXT_ASK, DUE__NEXT_ASK, 0 },
+    { "with attempts", with_attempts, DUE__NEXT_DONE, DUE__NEXT_TAKEN, 0 },
+    { "gone before", gone_before, DUE__NEXT_DONE, DUE__NEXT_DONE, 0 },
+    { "gone before later", gone_before_later, DUE__NEXT_ASK, DUE__NEXT_ASK, 0 },
+    { "held", held, DUE__NEXT_NOTHING, DUE__NEXT_NOTHING, 0 },
+    { "failed", failed, DUE__NEXT_TAKEN, DUE__NEXT_TAKEN, 0 },
+    { "closed", closed, DUE__NEXT_ASK, DUE__NEXT_ASK, 0 },
+    { "of other", of_other, DUE__NEXT_DONE, DUE__NEXT_DONE, 0 },
+    { "of other, which is wanted", of_other, DUE__NEXT_DONE, DUE__NEXT_DONE, 1 },
+    { "other later", other_later, DUE__NEXT_NOTHING, DUE__NEXT_NOTHING, 0 },
+    { "of both", of_both, DUE__NEXT_DONE, DUE__NEXT_DONE, 0 },
+    { "of both, one wanted", of_both, DUE__NEXT_DONE, DUE__NEXT_DONE, 1 },
+    { "of the first", of_the_first, DUE__NEXT_DONE, DUE__NEXT_DONE, 0 },
+    { "of the first, other wanted", of_the_first, DUE__NEXT_NOTHING, DUE__NEXT_NOTHING, 1 },
+    { "other paused", other_paused, DUE__NEXT_NOTHING, DUE__NEXT_NOTHING, 1 },
+    { "other with headers", other_with_headers, DUE__NEXT_TAKEN, DUE__NEXT_TAKEN, 1 },
+};
+
+static void expect_next(const struct situation *it, bool leased)
+{
+    struct lab lab = lab_open(.start_ns = 100);
+    struct due__slot s = { 0, 0 };
+    due_job job = { .queue = NULL };
+    int64_t at = 7;
+    int topic = 1;
+    struct due__wanted wanted = { .topics = it->wanted ? &topic : NULL, .count = it->wanted };
+
+    if (it->make != first) { /* there are places for leases */
+        now(&lab);
+        cr_assert_eq(take_leased(lab.q, &job, 50, 0), 0);
+        cr_assert_eq(due_ack(&job), 0);
+    }
+    it->make(&lab);
+    uint64_t waiting = due__waiting(lab.q);
+    enum due__next expected = leased ? it->reserve : it->take;
+    enum due__next next = leased ? due__reserve_next(lab.q, &wanted, 50, &s, &at, &job)
+                                 : due__take_next(lab.q, &wanted, &s, &job);
+    cr_expect_eq(next, expected, "%s, leased %d: %d", it->name, leased, (int)next);
+    bool got = next == DUE__NEXT_DONE || next == DUE__NEXT_TAKEN;
+    if (next == DUE__NEXT_DONE) {
+        cr_expect_eq(job.deadline_ns, 100, "%s", it->name);
+        cr_expect_eq(job.lateness_ns, 0, "%s", it->name);
+        cr_expect_eq(job.topic, it->wanted ? 1 : job.topic, "%s", it->name);
+        if (leased)
+            cr_expect_eq(due_ack(&job), 0, "%s", it->name);
+        else
+            due_job_done(&job);
+    } else if (next == DUE__NEXT_TAKEN) {
+        due__put_back(lab.q, &s, 1);
+        got = false;
+    }
+    cr_expect_eq(due__waiting(lab.q), waiting - got, "%s", it->name);
+    lab_close(&lab);
+}
+
+Test(take_next, tells_what_it_can_and_leaves_the_rest_to_the_usual_way, .timeout = 60)
+{
+    for (size_t i = 0; i < sizeof situations / sizeof situations[0]; i++) {
+        expect_next(&situations[i], false);
+        expect_next(&situations[i], true);
+    }
 }
