@@ -4,6 +4,8 @@
 #include "lab/shop.h"
 #include "lab/take.h"
 
+#include "queue/queue.h"
+
 #define LEASE_NS DUE_US(200)
 
 static const enum due_clock_kind kernel_clocks[] = { DUE_CLOCK_MONOTONIC, DUE_CLOCK_BOOTTIME,
@@ -408,5 +410,108 @@ LAB_TEST(lapsed, after_a_close_is_handed_to_nobody)
         close_reserved(true, (struct lab_options){ .with.size = sizeof(due_options) }, look);
         close_reserved(
             true, (struct lab_options){ .with.size = sizeof(due_options), .kernel = true }, look);
+    }
+}
+
+/* ---- Whether the store is waited for ---- */
+
+static unsigned flushes;
+
+static int count_flush(struct due_queue *q, struct due__deadline *by)
+{
+    (void)q;
+    (void)by;
+    flushes++;
+    return 0;
+}
+
+static void call_find(struct lab *lab, due_id id)
+{
+    due_info info;
+
+    (void)!due_find(lab->q, id, &info);
+}
+
+static void call_read(struct lab *lab, due_id id)
+{
+    (void)!due_read(lab->q, id, NULL, 0, NULL);
+}
+
+static void call_cancel(struct lab *lab, due_id id)
+{
+    due_cancel(lab->q, id, NULL);
+}
+
+static void call_kick(struct lab *lab, due_id id)
+{
+    due_kick(lab->q, id);
+}
+
+static void call_reschedule(struct lab *lab, due_id id)
+{
+    due_reschedule(lab->q, id, DUE_FOREVER);
+}
+
+static void call_update(struct lab *lab, due_id id)
+{
+    due_update(lab->q, id, "cup", 3);
+}
+
+static void call_list(struct lab *lab, due_id id)
+{
+    uint64_t cursor = 0;
+    due_info info;
+
+    (void)id;
+    (void)!due_list(lab->q, &cursor, &info, 1);
+}
+
+static void call_list_dead(struct lab *lab, due_id id)
+{
+    uint64_t cursor = 0;
+    due_dead dead;
+
+    (void)id;
+    (void)!due_list_dead(lab->q, &cursor, &dead, 1);
+}
+
+static void call_clear(struct lab *lab, due_id id)
+{
+    (void)id;
+    due_clear(lab->q, DUE_ALL_TOPICS, NULL);
+}
+
+static void call_kick_all(struct lab *lab, due_id id)
+{
+    (void)id;
+    due_kick_all(lab->q, DUE_ALL_TOPICS, NULL);
+}
+
+/* Where nobody has died there is nothing that the store need know before the call goes on. */
+Test(lapsed, is_waited_for_in_the_store_if_somebody_has_died, .timeout = 60)
+{
+    void (*const calls[])(struct lab *, due_id) = { call_find,    call_read,       call_cancel,
+                                                    call_kick,    call_reschedule, call_update,
+                                                    call_list,    call_list_dead,  call_clear,
+                                                    call_kick_all };
+
+    for (size_t i = 0; i < 2 * sizeof calls / sizeof calls[0]; i++) {
+        struct lab lab = lab_open(.kernel = true, .with.proxies = DUE_PROXIES_NEVER);
+        const struct due__journal *real = lab.q->journal;
+        struct due__journal counts = *real;
+        due_retry limited = { .kind = DUE_RETRY_FIXED, .attempts_max = i % 2 };
+        due_id id = lab_enqueue(&lab, "tea", .delay_ns = 0, .more = EXTRA(.retry = &limited));
+        due_job job;
+
+        counts.flush = count_flush;
+        cr_assert_eq(take_leased(lab.q, &job, LEASE_NS, DUE_S(10)), 0);
+        let_pass(&lab, 2 * LEASE_NS);
+        lab.q->journal = &counts;
+        flushes = 0;
+        calls[i / 2](&lab, id);
+        cr_expect_eq(flushes > 0, i % 2, "call %zu: %u", i / 2, flushes);
+        lab.q->journal = real;
+        due_job_done(&job);
+        lab_close(&lab);
     }
 }
