@@ -401,42 +401,6 @@ MALL_TEST(share_claim, that_is_too_short_for_many_is_made_longer_for_some_and_th
     mall_close(&m);
 }
 
-static int extend_main(void *arg)
-{
-    return due_extend(arg, 1000);
-}
-
-static int ack_main(void *arg)
-{
-    return due_ack(arg);
-}
-
-MALL_TEST(share_claim, that_is_being_made_longer_is_answered_for_after_that)
-{
-    struct mall m = mall_make(1);
-    struct memory_limiter *gate = memory_limiter_new(m.disk);
-    struct crew_thread extends;
-    struct crew_thread acks;
-    due_job job;
-
-    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
-    cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
-    due_job same = job;
-    memory_store_fault(
-        m.store[0],
-        (struct memory_fault){ .verb = MEMORY_WORK, .kind = MEMORY_BLOCK_AFTER, .limiter = gate });
-    crew_go(&extends, extend_main, &job);
-    memory_limiter_reached(gate, 1);
-    crew_go(&acks, ack_main, &same);
-    crew_until_asleep(&acks);
-    memory_limiter_open(gate);
-    cr_expect_eq(crew_join(&extends), 0);
-    cr_expect_eq(crew_join(&acks), 0);
-    cr_expect_eq(memory_disk_jobs(m.disk), 0u);
-    memory_limiter_free(gate);
-    mall_close(&m);
-}
-
 /* On the kernel's clock: long before the lease is over. */
 Test(share_claim, that_nobody_takes_is_given_back_in_time, .timeout = 60)
 {
