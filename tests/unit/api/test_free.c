@@ -1,6 +1,10 @@
 /* Giving a queue back. */
 #include "lab/lab.h"
 
+#include "job/handover.h"
+#include "job/take_next.h"
+#include "queue/queue.h"
+
 #include <fcntl.h>
 
 Test(free, of_nothing_is_allowed)
@@ -165,5 +169,26 @@ LAB_TEST(free, that_is_refused_leaves_the_clock_to_the_queue)
     lab_advance(&lab, 50);
     cr_expect_eq(atomic_load(&lab.state->discarded), 1u, "who turns the clock sees to it");
     cr_expect_str_eq(lab_text(&lab, &job), "lent");
+    lab_close(&lab);
+}
+
+/* Whoever does not wait is not counted as inside; but his job has come, and has not gone. */
+LAB_TEST(free, is_refused_while_somebody_is_about_to_have_a_job)
+{
+    struct lab lab = lab_open(.start_ns = 5);
+    const struct due__wanted any = { .topics = NULL };
+    struct due__slot s;
+    due_job job;
+
+    for (int others = 0; others < 3; others++)
+        lab_enqueue(&lab, "another", .at_ns = 9);
+    lab_enqueue(&lab, "tea", .at_ns = 5, .more = EXTRA(.headers = "h", .headers_len = 1));
+    if (due__take_next(lab.q, &any, &s, &job) == DUE__NEXT_TAKEN) {
+        cr_assert_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
+        cr_expect_eq(due_free(lab.q), DUE_EBUSY);
+        due__hand_over(lab.q, &s, 1, 0, &job);
+        cr_expect_eq(due_free(lab.q), DUE_EBUSY);
+        due_job_done(&job);
+    }
     lab_close(&lab);
 }
