@@ -99,3 +99,34 @@ Test(close_log, of_a_stored_queue_whose_store_is_away_says_nothing_of_jobs, .tim
     expect_line("", 0, 0);
     shop_close(&s);
 }
+
+/* The dead are among them; and where there is nothing, nothing is said. */
+Test(close_log, counts_the_dead_too, .timeout = 60)
+{
+    for (unsigned waiting = 0; waiting < 3; waiting++) {
+        for (unsigned dead = 0; dead < 3; dead++) {
+            unsigned discards = 0;
+            struct lab lab = lab_open(.start_ns = 5, .with.on_log = listen,
+                                      .with.on_discard = no_discard, .with.ctx = &discards);
+            char text[64];
+            due_job job;
+
+            for (unsigned i = 0; i < dead; i++) {
+                lab_enqueue(&lab, "dead", .at_ns = 5);
+                cr_assert_eq(take_leased(lab.q, &job, 50, 0), 0);
+                cr_assert_eq(due_bury(&job, "so"), 0);
+            }
+            for (unsigned i = 0; i < waiting; i++)
+                lab_enqueue(&lab, "waits", .delay_ns = 50);
+            memset(&said, 0, sizeof said);
+            cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
+            snprintf(text, sizeof text, "closed with %u jobs discarded", waiting + dead);
+            if (waiting + dead > 0)
+                expect_line(text, 0, 1);
+            else
+                cr_expect_eq(said.left + said.discarded + said.unconfirmed, 0u);
+            cr_expect_eq(discards, waiting + dead);
+            lab_close(&lab);
+        }
+    }
+}
