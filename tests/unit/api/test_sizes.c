@@ -243,7 +243,7 @@ static void expect_lengths(struct lab *lab)
             expect_read(lab, id, to, "as it was changed");
         cr_assert_eq(due_dequeue(lab->q, &job, DUE_S(20)), 0);
         cr_expect_eq(job.len, to);
-        cr_expect_eq(memcmp(job.data, bytes, to), 0, "%zu to %zu", from, to);
+        cr_expect(to == 0 || memcmp(job.data, bytes, to) == 0, "%zu to %zu", from, to);
         cr_expect(job.headers_len == 4 && memcmp(job.headers, "head", 4) == 0);
         due_job_done(&job);
     }
