@@ -42,7 +42,7 @@ static void put(struct lab *lab, size_t n, const due_extra *more)
 /* ---- Enqueue ---- */
 
 static uint32_t texts[MOST];
-static char keys[MOST][8];
+static char keys[MOST][24];
 
 /* Each tenth has a key; all are told, found, and come in their order. */
 static void expect_enqueued(struct lab *lab, size_t n)

@@ -4,6 +4,8 @@
 #include "lab/take.h"
 
 #include "job/amend.h"
+#include "job/claim.h"
+#include "job/dead_letter.h"
 #include "queue/queue.h"
 
 static const due_retry never = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 };
@@ -286,4 +288,57 @@ LAB_TEST(amend, of_a_queue_that_is_closed_is_refused)
     cr_expect_eq(it.times, 0u);
     cr_expect_eq(due_ack(&m.job), 0);
     lab_close(&lab);
+}
+
+/* ---- Claimed for it ---- */
+
+struct claims {
+    struct lab *lab;
+    struct due__use use;
+};
+
+static int claim_main(void *arg)
+{
+    const struct claims *it = arg;
+    struct due__deadline by = { 0 };
+
+    return due__claim_sent(it->lab->q, it->use.number, it->use.generation, NULL, &by);
+}
+
+static int settled_main(void *arg)
+{
+    const struct claims *it = arg;
+    struct due__deadline by = { 0 };
+    uint64_t w;
+
+    return due__claim_settled(it->lab->q, it->use.number, it->use.generation, NULL, &by, &w);
+}
+
+/* The put is under way, and what claims the job waits for its end; and has it then. */
+Test(amend, a_job_on_its_way_is_claimed_when_it_is_in_the_store, .timeout = 60)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        struct shop s = shop_make(.start_ns = 50, .with.confirm = DUE_CONFIRM_ASYNC);
+        struct memory_limiter *gate = memory_limiter_new(s.disk);
+        struct claims it = { .lab = &s.lab };
+        struct crew_thread thread;
+
+        memory_store_fault(
+            s.store,
+            (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .limiter = gate });
+        due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 60);
+        cr_assert_eq(due__id_find(s.lab.q, id, NULL, &it.use.number, &it.use.generation), 0);
+        memory_limiter_reached(gate, 1);
+        crew_go(&thread, kind ? settled_main : claim_main, &it);
+        crew_until_asleep(&thread);
+        memory_limiter_open(gate);
+        cr_expect_eq(crew_join(&thread), 0);
+        uint64_t w = due__load_acquire(&due__job_at(&s.lab.q->slab, it.use.number)->word);
+        cr_expect_eq(due__word_state(w), kind ? DUE__CLAIMED : DUE__CHANGING);
+        due__give_up(s.lab.q, it.use.number);
+        lab_turn_to(&s.lab, 60);
+        cr_expect_str_eq(lab_dequeue(&s.lab), "tea");
+        memory_limiter_free(gate);
+        shop_close(&s);
+    }
 }
