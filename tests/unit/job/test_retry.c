@@ -294,3 +294,28 @@ LAB_TEST(retry, what_makes_no_sense_is_refused)
     cr_expect_eq(due_bury(&none, NULL), DUE_EINVAL);
     lab_close(&lab);
 }
+
+/* A limit that nobody comes to is counted like any other. */
+LAB_TEST(retry, the_largest_limits_are_limits)
+{
+    for (uint32_t below = 0; below < 3; below++) {
+        const due_retry most = { .kind = DUE_RETRY_FIXED, .attempts_max = UINT32_MAX - below };
+        struct lab lab = lab_open(.start_ns = 5);
+        due_job job;
+
+        lab_enqueue(&lab, "tea", .at_ns = 5, .more = EXTRA(.retry = &most));
+        for (uint32_t i = 1; i <= 4; i++) {
+            cr_assert_eq(take_leased(lab.q, &job, 50, 0), 0);
+            cr_expect_eq(job.attempts, i, "%u: %u", below, job.attempts);
+            cr_expect_eq(job.failures, i - 1);
+            if (i % 2) {
+                cr_expect_eq(due_nack(&job, 0), 0);
+            } else {
+                lab_advance(&lab, 50);
+                due_job_done(&job);
+            }
+        }
+        cr_expect_eq(lab_stats(&lab).dead, 0u);
+        lab_close(&lab);
+    }
+}
