@@ -297,7 +297,8 @@ DUE_API int due_snooze(due_job *job, int64_t delay_ns) DUE_NONNULL(1) DUE_MUST_C
 DUE_API int due_bury(due_job *job, const char *reason) DUE_NONNULL(1) DUE_MUST_CHECK;
 
 /**
- * The lease now ends @lease_ns from now.  @job stays as it is, whatever the answer.
+ * The lease now ends @lease_ns from now; that of the job of a pool's handler no sooner than it did.
+ * @job stays as it is, whatever the answer.
  *
  * Threads:  any; waits for the timeline's lock
  * Errors:   DUE_ESTALE, DUE_EINVAL, DUE_EFORK; with a store also DUE_EFENCED, and DUE_ETIMEDOUT (it

@@ -17,6 +17,8 @@
 #include "queue/timed_wait.h"
 #include "workers/pool.h"
 
+#define TRIES 8 /* in a lease, to extend it in a store that does not answer, or refuses */
+
 void due__keep_events(struct due_workers *pool, int64_t now_ns, int64_t in_ns)
 {
     int64_t by_ns = due__time_add(now_ns, in_ns);
@@ -42,37 +44,63 @@ static int64_t until_when(const struct due__worker *w, int64_t now_ns)
     return until;
 }
 
-static bool extend_to(const due_job *job, int64_t lease_ns)
+static int extend_to(const due_job *job, int64_t lease_ns)
 {
     due_job copy = *job;
 
     copy.pool = NULL; /* it is a real lease, and we have the worker's lock */
-    return due__lease_extend(&copy, lease_ns) == 0;
+    return due__lease_extend(&copy, lease_ns);
 }
 
-/* Under the lock of @w: its lease is extended if half of it is over.  How long until that. */
+/* Under the lock of @w: the end of its lease is as it is by now, whoever has moved it.  False: that
+ * is not known, since it is being extended in the store. */
+static bool note_end(struct due__worker *w)
+{
+    int64_t end;
+    int rc = w->deferred ? 0 : due__lease_end(&w->job, &end);
+
+    if (rc == 0 && !w->deferred)
+        w->renewed_ns = end - w->pool->lease_ns;
+    w->lost = w->lost || (rc != 0 && rc != DUE_EBUSY);
+    return rc != DUE_EBUSY;
+}
+
+/* The same: its lease is extended.  If that has to be tried again it counts once. */
+static void renew(struct due__worker *w, int64_t now_ns, int64_t again_ns)
+{
+    int64_t end = due__time_add(w->renewed_ns, w->pool->lease_ns);
+    int64_t until = until_when(w, now_ns);
+    int rc = 0;
+
+    if (w->deferred)
+        due__worker_keep(w, until);
+    else if (until > end)
+        rc = extend_to(&w->job, until - now_ns);
+    w->lost = until <= end || (rc != 0 && rc != DUE_EBUSY); /* it cannot be extended any more */
+    w->extended += rc == 0 && !w->lost && w->tried_end_ns != end;
+    w->tried_end_ns = end;
+    w->again_ns = again_ns;
+}
+
+/* The same, if half of it is over.  How long until that is to be looked at. */
 static int64_t extend(struct due__worker *w)
 {
     const struct due_workers *pool = w->pool;
     int64_t now = due__clock_now(&pool->q->clock);
     int64_t half = pool->lease_ns - pool->lease_ns / 2;
-    int64_t left = due__time_add(w->renewed_ns, half) - now;
-    int64_t end = due__time_add(w->renewed_ns, pool->lease_ns);
+    int64_t part = pool->lease_ns / TRIES + 1;
+    bool known = note_end(w);
 
+    if (known && !w->lost && due__time_add(w->renewed_ns, half) <= now && w->again_ns <= now) {
+        renew(w, now, due__time_add(now, part));
+        known = note_end(w);
+    }
+    int64_t left = due__time_add(w->renewed_ns, half) - now;
     if (w->lost)
         return DUE_FOREVER;
-    if (left > 0)
+    if (known && left > 0)
         return left < half ? left : half;
-    int64_t until = until_when(w, now);
-    if (w->deferred)
-        due__worker_keep(w, until);
-    else if (until > end && !extend_to(&w->job, until - now))
-        w->lost = true;
-    else
-        w->renewed_ns = until - pool->lease_ns;
-    w->lost = w->lost || until <= end; /* it cannot be extended, now or later */
-    w->extended += !w->lost;
-    return w->lost ? DUE_FOREVER : half;
+    return w->again_ns > now ? w->again_ns - now : part;
 }
 
 /* Nobody has begun one of the jobs that stand with @w for a while: they go back.  How long until

@@ -18,6 +18,7 @@
 #include "queue/closing.h"
 #include "queue/inside.h"
 #include "queue/timed_wait.h"
+#include "store/share.h"
 
 #define EXTEND_MAX_NS DUE_S(600)
 
@@ -93,6 +94,8 @@ static struct due_workers *make(struct due_queue *q, const int *topics, size_t n
         pool->topics = own;
     }
     pool->lease_ns = o->lease_ns != 0 ? o->lease_ns : q->lease_ns;
+    if (q->shared) /* the keeper counts from its end */
+        pool->lease_ns = due__sharing_lease_fit(pool->lease_ns);
     pool->extend_max_ns = o->extend_max_ns != 0 ? o->extend_max_ns : EXTEND_MAX_NS;
     pool->batch_max = share == 0 || share > DUE__AHEAD_MAX ? DUE__AHEAD_MAX : (uint32_t)share;
     pool->promises = q->short_ways && q->clock.manual == NULL;

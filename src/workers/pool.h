@@ -33,6 +33,8 @@ struct due__worker {
     bool lost;                 /* W  it cannot be extended any more */
     int64_t renewed_ns;        /* W  when its lease began, or was extended; on the queue's clock */
     int64_t limit_ns;          /* W  it is not extended beyond this; likewise */
+    int64_t tried_end_ns;      /* W  where its lease ended when that was tried; INT64_MIN: never */
+    int64_t again_ns;          /* W  it is not tried again before this; on the queue's clock */
     due_job job;               /* W  while it runs, and then its worker's; the handler reads it */
     uint32_t busy;             /* A  no edge: has a job, for the figures */
     _Alignas(8) uint64_t acked;      /* A  no edge: counters with one writer */

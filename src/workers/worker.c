@@ -62,6 +62,8 @@ static void run(struct due__worker *me, int64_t reserved_ns)
     me->job.pool = me;
     me->renewed_ns = reserved_ns;
     me->limit_ns = due__time_add(reserved_ns, me->pool->extend_max_ns);
+    me->tried_end_ns = INT64_MIN;
+    me->again_ns = INT64_MIN;
     me->deferred = me->pool->promises && due__promised(&me->job);
     me->lost = false;
     me->running = true;
@@ -127,6 +129,8 @@ void due__worker_settle(const due_job *job)
 {
     struct due__worker *w = job->pool;
 
+    if (!w->pool->promises)
+        return;
     due__lock_acquire(&w->lock);
     if (w->running && w->deferred && due_id_equal(w->job.id, job->id))
         due__worker_keep(w, due__time_add(w->renewed_ns, w->pool->lease_ns));

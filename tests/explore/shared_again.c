@@ -2,6 +2,8 @@
  * wish whose answer was lost, a job whose lease had ended, the keeper of a pool to extend a lease.
  */
 #include "acts.h"
+#include "api/ack.h"
+#include "lab/take.h"
 #include "shared_hall.h"
 #include "store/share.h"
 
@@ -21,11 +23,39 @@ static void handle_long(void *ctx, const due_job *job, due_answer *answer)
     hall_handle(ctx, job, answer);
 }
 
+/* The handler extends its lease when the keeper does: the job is his all the time, and so long. */
+static void handle_extending(void *ctx, const due_job *job, due_answer *answer)
+{
+    due_job copy = *job;
+    int64_t end = 0;
+
+    hall_sleep(LEASE / 2);
+    explore_check(due_job_stopping(job) == 0, "a handler is to stop, and has the job");
+    int64_t until = due_now(hall->q) + 2 * LEASE;
+    int rc = due_extend(&copy, 2 * LEASE);
+    explore_check(rc == 0, "a handler's extend answers %s", due_error_name(rc));
+    rc = due__lease_end(job, &end);
+    explore_check(rc == 0 || rc == DUE_EBUSY, "its lease: %s", due_error_name(rc));
+    explore_check(end >= until, "its lease ends too soon");
+    explore_check(due_job_stopping(job) == 0, "a handler is to stop, and has extended its lease");
+    hall_sleep(3 * LEASE);
+    hall_handle(ctx, job, answer);
+}
+
 /* It is asked for when the lease would have been over, and is the handler's still, or done. */
 static void claim_in_vain(void *arg)
 {
     hall_not_in_handler();
     claim_when_over(arg);
+    explore_check(hall->shelf.job[0].by != NULL, "a lease has ended that the keeper extends");
+}
+
+/* The same of one that is extended twice. */
+static void claim_at_last(void *arg)
+{
+    hall_not_in_handler();
+    hall_sleep(3 * LEASE);
+    hall_claim_elsewhere(arg);
     explore_check(hall->shelf.job[0].by != NULL, "a lease has ended that the keeper extends");
 }
 
@@ -40,6 +70,43 @@ static void put_then(void *arg)
     hall_sleep(LEASE);
     int rc = due_enqueue(hall->q, &spec, 0, &id);
     explore_check(rc == 0 || hall_late(rc), "enqueue answers %s", due_error_name(rc));
+}
+
+/* Whoever has it extends its lease, and acks. */
+static void extend_own(void *arg)
+{
+    int64_t end = 0;
+
+    (void)arg;
+    int rc = take_leased(hall->q, &hall->job, LEASE, DUE_S(1));
+    explore_check(rc == 0, "reserve answers %s", due_error_name(rc));
+    due_job own = hall->job;
+    hall_hand(own.token);
+    due__bell_ring(&hall->reserved);
+    due__bell_wait(&hall->begun, DUE_FOREVER, false);
+    explore_check(due_job_stopping(&own) == 0, "who has it is to stop");
+    int64_t until = due_now(hall->q) + 2 * LEASE;
+    rc = due_extend(&own, 2 * LEASE);
+    explore_check(rc == 0, "extend answers %s", due_error_name(rc));
+    rc = due__lease_end(&own, &end);
+    explore_check(rc == 0 || rc == DUE_EBUSY, "its lease: %s", due_error_name(rc));
+    explore_check(end >= until, "its lease ends too soon");
+    explore_check(due_job_stopping(&own) == 0, "who has extended its lease is to stop");
+    rc = due_ack(&own);
+    explore_check(rc == 0, "ack answers %s", due_error_name(rc));
+}
+
+/* As the keeper of a pool does, and never for less than there is. */
+static void extend_beside(void *arg)
+{
+    (void)arg;
+    due__bell_wait(&hall->reserved, DUE_FOREVER, false);
+    due_job copy = hall->job;
+    due__bell_ring(&hall->begun);
+    int rc = due__lease_extend(&copy, LEASE);
+    explore_note("beside: %s", due_error_name(rc));
+    explore_check(rc == 0 || rc == DUE_EBUSY || rc == DUE_ESTALE, "the other answers %s",
+                  due_error_name(rc));
 }
 
 /* ---- What must hold ---- */
@@ -85,14 +152,19 @@ static void wish_gone_setup(void)
     hall->shelf.unsure = 2;
 }
 
-static void open_pool(void)
+static void open_pool_of(due_handler *handler)
 {
     due_workers_options o = { DUE_WORKERS_INIT, .lease_ns = LEASE };
 
     hall_open();
     shared_put(&hall->shelf, 0, explore_now());
-    int rc = due_workers_start(&hall->pool, hall->q, NULL, 0, 1, handle_long, NULL, &o);
+    int rc = due_workers_start(&hall->pool, hall->q, NULL, 0, 1, handler, NULL, &o);
     explore_check(rc == 0, "start: %s", due_error_name(rc));
+}
+
+static void open_pool(void)
+{
+    open_pool_of(handle_long);
 }
 
 static void keeper_setup(void)
@@ -106,6 +178,21 @@ static void keeper_ack_setup(void)
 {
     open_pool();
     explore_thread("producer", put_then, NULL);
+}
+
+/* Both go on: another process asks in vain when what either has said would be over. */
+static void keeper_extend_setup(void)
+{
+    open_pool_of(handle_extending);
+    explore_thread("another process", claim_at_last, NULL);
+}
+
+/* The same, without the pool. */
+static void extend_twice_setup(void)
+{
+    hall_open_with_a_job();
+    explore_thread("who has it", extend_own, NULL);
+    explore_thread("keeper", extend_beside, NULL);
 }
 
 #define AGAIN(name_, about_, setup_, quick_, deep_, walks_)                                 \
@@ -126,5 +213,9 @@ const struct explore_scenario explore_scenarios_shared_again[] = {
           keeper_setup, (1, 0, 0, 0), (2, 1, 0, 0), 0),
     AGAIN("shared_keeper_ack", "and somebody else sends", keeper_ack_setup, (1, 0, 0, 0),
           (2, 1, 0, 0), 0),
+    AGAIN("shared_keeper_extend", "its handler extends it at the same time", keeper_extend_setup,
+          (1, 0, 0, 0), (2, 0, 0, 0), 0),
+    AGAIN("shared_extend_twice", "who has a job and a keeper extend its lease", extend_twice_setup,
+          (2, 0, 0, 0), (2, 1, 0, 0), 0),
     { .name = NULL },
 };

@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <stdio.h>
 
+#include "api/ack.h"
 #include "due/metrics.h"
 #include "lab/exposition.h"
 #include "lab/mall.h"
@@ -483,6 +484,37 @@ MALL_TEST(share_verbs, a_worker_has_one_job_claimed_for_itself)
     while (memory_disk_jobs(m.disk) > 0)
         crew_sleep(DUE_US(100));
     desk_close(&desk);
+    mall_close(&m);
+}
+
+/* However long the handler takes: nobody else gets the job. */
+MALL_TEST(share_verbs, a_pool_extends_the_leases_of_its_jobs_in_the_store)
+{
+    struct mall m = mall_make(2);
+    struct desk desk = desk_open_with(&m.lab[1], 1, .lease_ns = 100);
+    struct crew_call other;
+    int64_t end;
+
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    desk_until_begun(&desk);
+    crew_call_reserve(&other, m.lab[0].q, NULL, 0, 100, DUE_FOREVER);
+    crew_call_asleep(&other);
+    for (int64_t i = 1; i <= 8; i++) {
+        mall_turn_to(&m, 60 * i);
+        WAIT_UNTIL(desk_stats(&desk).extended == (uint64_t)i); /* it was sent, */
+        WAIT_UNTIL(due__lease_end(desk.state->at, &end) == 0); /* and answered */
+        cr_expect_eq(end, 60 * i + 100);
+    }
+    cr_expect_eq(due_job_stopping(desk.state->at), 0);
+    cr_expect(!atomic_load(&other.thread.back));
+    desk_let_go(&desk, due_answer_ack());
+    while (memory_disk_jobs(m.disk) > 0)
+        crew_sleep(DUE_US(100));
+    desk_close(&desk);
+    crew_until_others_asleep(); /* no claim is on its way from before the clock was turned */
+    lab_enqueue(&m.lab[1], "cake", .delay_ns = 0);
+    cr_assert_eq(crew_call_answer(&other), 0);
+    cr_expect_str_eq(lab_text(&m.lab[0], &other.job), "cake");
     mall_close(&m);
 }
 

@@ -1,6 +1,8 @@
 /* When the keeper of a pool looks, to the nanosecond: it is read in the pool, when nobody does
  * anything any more. */
+#include "api/ack.h"
 #include "os/atomic.h"
+#include "lab/shop.h"
 #include "lab/take.h"
 #include "lab/workers_lab.h"
 #include "workers/pool.h"
@@ -270,4 +272,51 @@ LAB_TEST(keeper, gives_back_what_nobody_begins_when_its_patience_is_over)
     desk_let_go(&desk, due_answer_ack());
     desk_close(&desk);
     lab_close(&lab);
+}
+
+/* It extends it again when that is nearly over; and a handler does not make it shorter. */
+static void extend_by_handler(struct lab *lab, int64_t lease_ns)
+{
+    struct desk desk = desk_open_with(lab, 1, .lease_ns = LEASE);
+    int64_t end = 1000 + (lease_ns > LEASE ? lease_ns : LEASE);
+
+    lab_enqueue(lab, "tea", .delay_ns = 0);
+    desk_until_begun(&desk);
+    due_job own = *desk.state->at;
+    cr_expect_eq(due_extend(&own, lease_ns), 0);
+    for (int64_t at = 1001; at < end - LEASE / 2; at += 3 * LEASE) {
+        lab_turn_to(lab, at);
+        crew_until_others_asleep();
+        cr_expect_eq(desk_stats(&desk).extended, 0u);
+    }
+    lab_turn_to(lab, end - LEASE / 2);
+    crew_until_others_asleep();
+    cr_expect_eq(desk_stats(&desk).extended, 1u);
+    end += LEASE - LEASE / 2;
+    own = *desk.state->at;
+    cr_expect_eq(due_extend(&own, 1), 0);
+    int64_t ends = 0;
+    cr_expect_eq(due__lease_end(&own, &ends), 0);
+    cr_expect_eq(ends, end, "%jd: %jd", (intmax_t)lease_ns, (intmax_t)ends);
+    cr_expect_eq(due_job_stopping(desk.state->at), 0);
+    desk_let_go(&desk, due_answer_ack());
+    desk_close(&desk);
+    cr_expect_eq(lab_stats(lab).acked, 1u);
+}
+
+LAB_TEST(keeper, leaves_a_lease_that_its_handler_has_extended_for_longer)
+{
+    static const int64_t leases[] = { 1, LEASE, LEASE + 1, 10 * LEASE };
+
+    for (size_t i = 0; i < sizeof leases / sizeof leases[0]; i++) {
+        struct lab lab = lab_open(.start_ns = 1000);
+
+        extend_by_handler(&lab, leases[i]);
+        lab_close(&lab);
+        if (lab_proxies == DUE_PROXIES_NEVER) /* there is no stored queue without them */
+            continue;
+        struct shop shop = shop_make(.start_ns = 1000);
+        extend_by_handler(&shop.lab, leases[i]);
+        shop_close(&shop);
+    }
 }
