@@ -309,6 +309,8 @@ static const struct fault {
     { "full", be_full },
     { "tail", lose_some },
     { "empty", lose_all },
+    { "evict", history_evict },
+    { "turn", history_turn },
 };
 
 #define N_FAULTS (sizeof faults / sizeof faults[0])

@@ -17,6 +17,7 @@
 
 #define HISTORY_PROCESSES 4
 #define HISTORY_QUEUE     "histories"
+#define HISTORY_AHEAD     (2 * sizeof(int64_t))
 
 /* Shared by the processes of a round. */
 struct history_control {
@@ -27,10 +28,13 @@ struct history_control {
     volatile int stop;           /* end in order */
     volatile int64_t skew_ns[8]; /* each one's CLOCK_REALTIME is so much ahead */
     volatile uint64_t steps[8];
-    volatile uint64_t lost[8]; /* times that one had to join anew */
+    volatile uint64_t lost[8];   /* times that one had to join anew */
+    volatile uint64_t writer[8]; /* which it is */
 };
 
 struct history_control *history_control_map(const char *folder, bool create);
+
+#define HISTORY_FENCED 4 /* how a process ends that was turned out */
 
 /* ---- process.c: one of the processes.  What main() returns. */
 int history_process(const char *folder, int index, unsigned life);
@@ -69,8 +73,10 @@ struct history_round {
     struct fault_proxy *proxy[HISTORY_PROCESSES];
     pid_t pid[HISTORY_PROCESSES];
     unsigned life[HISTORY_PROCESSES];
-    int log;   /* what happened to the server */
-    bool torn; /* its log ended in the middle of a script: nothing can be said */
+    int log;                 /* what happened to the server */
+    volatile int64_t *ahead; /* so much its clock is: seconds, and nanoseconds behind them */
+    int64_t most_ahead_ns;   /* and was once */
+    bool torn;               /* its log ended in the middle of a script: nothing can be said */
 };
 
 enum history_said { HISTORY_RIGHT, HISTORY_WRONG, HISTORY_MISSING };
@@ -87,7 +93,12 @@ void history_spawn(struct history_round *r, int i);
 /* A process that was killed: what nobody heard is asked of the server, and another one comes. */
 void history_replace(struct history_round *r, int i);
 void history_restart(struct history_round *r); /* the server, which does not run */
-void history_forget(struct history_round *r);  /* and will come back with nothing */
+/* It has ended by itself, since it was turned out: of an exchange that it had begun nobody knows
+ * more than the file @told of its lane has (memory.c), which was written before that.  False: that
+ * does not tell. */
+bool history_replace_fenced(struct history_round *r, int i, const char *const told[2], bool sure);
+uint64_t history_writer(const struct history_round *r, int i);
+void history_forget(struct history_round *r); /* and will come back with nothing */
 uint64_t history_below(struct history_round *r, uint64_t n);
 
 /* ---- faults.c */
@@ -96,6 +107,9 @@ const char *history_fault_name(unsigned i); /* NULL: behind the last one */
 void history_strike(struct history_round *r);
 /* Is what was confirmed lost with one of them? */
 bool history_fault_loses(unsigned faults);
+/* ---- others.c: what others do */
+void history_evict(struct history_round *r);          /* one process turns another one out */
+void history_turn(struct history_round *r);           /* the server's clock is set */
 unsigned history_fault(const char *name, size_t len); /* 0: there is no such one */
 
 #endif

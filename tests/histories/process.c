@@ -70,6 +70,7 @@ static const struct share_maker maker = {
 };
 
 static struct history_control *control;
+static volatile uint64_t *own_writer; /* NULL: nobody asks who it is */
 
 static void heard_late(struct sharing *t)
 {
@@ -94,6 +95,8 @@ static bool be_one(struct sharing *t)
         return false;
     }
     replay_log_line(t->replay->log, "join %llu\n", (unsigned long long)t->base.info[0].writer);
+    if (own_writer != NULL)
+        *own_writer = t->base.info[0].writer;
     return true;
 }
 
@@ -105,9 +108,12 @@ static void live(struct sharing *t)
     struct due_heard heard;
     int64_t soon_ns = suite_now_ns() + DUE_MS((int64_t)suite_below(&t->base, 4));
 
-    if (suite_below(&t->base, 30) == 0)
-        t->lost |= verbs->beat(t->base.stores[0], &beat, suite_soon()) == DUE_ELOST;
-    else if (suite_below(&t->base, 40) == 0)
+    if (suite_below(&t->base, 30) == 0) {
+        int rc = verbs->beat(t->base.stores[0], &beat, suite_soon());
+
+        t->lost |= rc == DUE_ELOST;
+        t->fenced |= rc == DUE_EFENCED;
+    } else if (suite_below(&t->base, 40) == 0)
         t->heard_ns = 0; /* it asks for the time */
     else if (suite_below(&t->base, 12) == 0)
         (void)verbs->listen(t->base.stores[0], &heard, soon_ns);
@@ -120,8 +126,10 @@ static int run(struct sharing *t, int index)
     while (!control->stop) {
         if (!t->lost)
             live(t);
-        if (!t->lost && !share_step(t, &p, 1) && !t->lost)
+        if (!t->lost && !t->fenced && !share_step(t, &p, 1) && !t->lost && !t->fenced)
             return 1;
+        if (t->fenced)
+            return HISTORY_FENCED;
         if (t->lost) {
             p.n = 0;
             t->mark_len = 0;
@@ -160,6 +168,7 @@ int history_process(const char *folder, int index, unsigned life)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     struct history_control *shared = history_control_map(folder, false);
     history_skew(&shared->skew_ns[index]);
+    own_writer = &shared->writer[index];
     snprintf(path, sizeof path, "%s/process-%d-%u.log", folder, index, life);
     snprintf(at, sizeof at, "unix://due:canary@%s/proxy-%d", folder, index);
     crew_watchdog("histories", 280);

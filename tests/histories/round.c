@@ -78,6 +78,40 @@ void history_spawn(struct history_round *r, int i)
     _exit(127);
 }
 
+/* What was written down of a lane that has answered something later than that. */
+static bool append_told(const char *told, uint64_t older, int log)
+{
+    char text[16384];
+    unsigned long long stamp = 0;
+    FILE *f = fopen(told, "re");
+    size_t n = f != NULL ? fread(text, 1, sizeof text - 1, f) : 0;
+
+    text[n] = '\0';
+    if (f != NULL)
+        fclose(f);
+    bool later = sscanf(text, "mem %llu", &stamp) == 1 && stamp > older;
+    if (later)
+        CREW_CHECK(write(log, text, n) == (ssize_t)n, "");
+    return later;
+}
+
+bool history_replace_fenced(struct history_round *r, int i, const char *const told[2], bool sure)
+{
+    struct replay_open open_end;
+    char path[256];
+
+    CREW_CHECK(fault_proxy_settle(r->proxy[i], 20000), "");
+    path_of(r, path, i);
+    CREW_CHECK(replay_read_open(&open_end, path), ": %s", path);
+    CREW_CHECK(truncate(path, open_end.end) == 0, ": %s", path);
+    int log = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    bool known = !open_end.begun ||
+                 append_told(told[open_end.work], open_end.stamp[open_end.work], log) || sure;
+    close(log);
+    history_spawn(r, i);
+    return known;
+}
+
 void history_replace(struct history_round *r, int i)
 {
     struct replay_open open_end;
@@ -119,7 +153,9 @@ static bool is_torn(const struct history_round *r)
 
 void history_restart(struct history_round *r)
 {
+    setenv("LD_PRELOAD", DUE_TURNED_LIBRARY, 1);
     CREW_CHECK(redis_server_run(&r->server) == 0, ": the server does not come back");
+    unsetenv("LD_PRELOAD");
     r->torn = r->torn || is_torn(r);
 }
 
@@ -265,6 +301,7 @@ static const char of_nobody[] =
 
 static void end_round(struct history_round *r, struct round_file *f)
 {
+    r->ahead[1] = r->most_ahead_ns; /* what was put then may be due then */
     drain(r);
     f->jobs = (long)HISTORY_NUMBER(r->server.socket, "HLEN", KEY "j");
     f->dead = (long)HISTORY_NUMBER(r->server.socket, "ZCARD", KEY "dead");
@@ -293,6 +330,21 @@ static void write_users(const struct history_round *r)
     fclose(file);
 }
 
+/* By how much the server's clock is ahead (lab/turned). */
+static void map_ahead(struct history_round *r)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/ahead", r->folder);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    CREW_CHECK(fd >= 0 && ftruncate(fd, HISTORY_AHEAD) == 0, ": %s", path);
+    void *at = mmap(NULL, HISTORY_AHEAD, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    CREW_CHECK(at != MAP_FAILED, "");
+    close(fd);
+    r->ahead = at;
+    setenv("DUE_TURNED", path, 1);
+}
+
 static bool begin(struct history_round *r)
 {
     char path[256];
@@ -305,6 +357,7 @@ static bool begin(struct history_round *r)
         CREW_CHECK(mkdtemp(r->folder) != NULL, "");
     }
     write_users(r);
+    map_ahead(r);
     snprintf(users, sizeof users, "%s/users.acl", r->folder);
     const char *const options[] = { "--appendonly",
                                     "yes",
@@ -317,7 +370,9 @@ static bool begin(struct history_round *r)
                                     "--aclfile",
                                     users,
                                     NULL };
+    setenv("LD_PRELOAD", DUE_TURNED_LIBRARY, 1);
     int rc = redis_server_start(&r->server, options);
+    unsetenv("LD_PRELOAD");
     if (rc == REDIS_SERVER_MISSING)
         return false;
     CREW_CHECK(rc == 0, ": the server does not start");
@@ -418,6 +473,7 @@ enum history_said history_run(struct history_round *r, size_t *exchanges)
     redis_server_stop(&r->server);
     close(r->log);
     munmap(r->control, sizeof *r->control);
+    munmap((void *)(uintptr_t)r->ahead, HISTORY_AHEAD);
     if (fine && r->torn)
         printf("histories: the log was torn: nothing can be said\n");
     else if (fine)

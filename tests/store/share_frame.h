@@ -51,6 +51,7 @@ struct sharing {
     size_t long_len;   /* some jobs of a step are so long; 0: none */
     bool may_lose;     /* a step may be answered DUE_ELOST; */
     bool lost;         /* it was, and nothing was done: join anew */
+    bool fenced;       /* or DUE_EFENCED: of an exchange that was sent twice nobody knows here */
     void (*heard_late)(struct sharing *t); /* a step's claim had to be sent again; NULL */
 };
 

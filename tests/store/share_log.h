@@ -10,6 +10,8 @@
  *                             has claimed, and the end of the lease that was over; end
  *     not                     it was not done
  *     lost ABOVE BELOW        of what has stamps between, nothing is left
+ *     turned FROM TO PEAK     the store's clock was turned between, and may have shown PEAK before
+ *     evicted WRITER TIME     it was turned out by then
  *
  * Times are CLOCK_MONOTONIC; SENT, when it was sent last.  `mem` stands behind `ask` if nobody has
  * heard the answer, or behind `ans` if it was heard late: then it says all that was claimed, and

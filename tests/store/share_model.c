@@ -83,7 +83,17 @@ int64_t model_now(const struct model *m, int64_t now_ns)
 /* May a claim have ended it? */
 bool model_maybe(const struct model *m, const struct model_job *j, int64_t now_ns)
 {
-    return j->state == HELD && j->revoked && j->at <= model_now(m, now_ns);
+    return j->state == HELD && j->revoked && (j->was_over || j->at <= model_now(m, now_ns));
+}
+
+void model_set_back(struct model *m, int64_t peak_ns)
+{
+    int64_t peak = model_now(m, peak_ns);
+
+    for (size_t i = 0; i < m->n; i++)
+        m->jobs[i].was_over |= model_maybe(m, &m->jobs[i], peak_ns);
+    for (size_t i = 0; i < m->n_keys; i++)
+        m->keys[i].was_over |= m->keys[i].until != 0 && m->keys[i].until <= peak;
 }
 
 void model_end(struct model *m, struct model_job *j, int64_t kept_ns)
@@ -103,6 +113,7 @@ static int model_held(struct model *m, struct model_job *j, const due_change *c,
         model_end(m, j, 0);
         return rc;
     }
+    j->was_over = false; /* it is there */
     bool stays = c->kind == DUE_CHANGE_BEGIN || c->kind == DUE_CHANGE_EXTEND;
     if (c->kind == DUE_CHANGE_DROP || (j->revoked && !stays)) {
         int ended = j->revoked ? DUE_REVOKED : 0;
@@ -145,6 +156,7 @@ static int model_revoke(struct model *m, struct model_job *j, const due_change *
         model_end(m, j, 0);
         return rc;
     }
+    j->was_over = false; /* it is there */
     if (!ends)
         return DUE_EBUSY;
     if (c->record.key_len > 0) {
@@ -214,6 +226,8 @@ static int model_put(struct model *m, const due_change *c, int64_t now_ns, int r
         model_end(m, has, 0); /* or the key were taken */
         key = NULL;
     }
+    if (key != NULL && key->was_over && rc != DUE_EEXIST)
+        key = NULL; /* it was forgotten */
     if (key != NULL && (key->until != 0 || !due_id_equal(key->id, c->from)))
         return DUE_EEXIST;
     bool known = model_full(m, now_ns, true) == model_full(m, now_ns, false);

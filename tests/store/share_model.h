@@ -27,6 +27,7 @@ struct model_job {
     bool passed;      /* it has the group's pass */
     bool revoked;     /* HELD: it was cancelled meanwhile; once its lease is over it may be gone: a
                          claim that came to it has ended it */
+    bool was_over;    /* revoked: its lease may have been over, before the clock was set back */
 };
 
 /* What holds back a topic. */
@@ -43,6 +44,7 @@ struct model_key {
     size_t len;
     due_id id;     /* whose it is */
     int64_t until; /* in grains, that job is gone, and it is kept; 0: it lives */
+    bool was_over; /* kept: it may have been over, before the clock was set back */
 };
 
 #define MODEL_KEYS 32
@@ -67,6 +69,8 @@ int64_t model_now(const struct model *m, int64_t now_ns);
 /* What one change answers; @rc: what was answered, which counts where nobody knows. */
 int model_change(struct model *m, const due_change *c, int64_t now_ns, int rc);
 bool model_is_due(const struct model *m, const struct model_job *j, int64_t now_ns);
+/* The clock, which may have shown that, is set back. */
+void model_set_back(struct model *m, int64_t peak_ns);
 /* May a claim have ended it? */
 bool model_maybe(const struct model *m, const struct model_job *j, int64_t now_ns);
 void model_end(struct model *m, struct model_job *j, int64_t kept_ns);

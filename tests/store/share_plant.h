@@ -8,6 +8,7 @@
 extern const struct replay_planted {
     const char *name;
     const char *what;
+    bool others; /* only where others turn processes out, and the clock */
 } replay_plants[];
 
 /* One somewhere.  False: there is no such fault, or no place for it. */

@@ -158,6 +158,8 @@ void replay_free(struct replay *r)
         exchange_free(&r->exchanges[i]);
     free(r->exchanges);
     free(r->lost);
+    free(r->turns);
+    free(r->evicted);
     *r = (struct replay){ .grain_ns = r->grain_ns, .capacity = r->capacity, .by_rank = r->by_rank };
 }
 
@@ -170,6 +172,30 @@ void replay_lost(struct replay *r, uint64_t above, uint64_t below)
 {
     r->lost = replay_need(realloc(r->lost, (r->n_lost + 1) * sizeof *r->lost));
     r->lost[r->n_lost++] = (struct replay_lost){ above, below };
+}
+
+struct replay_turn {
+    int64_t from_ns;
+    int64_t to_ns;
+    int64_t peak_ns;
+    bool over; /* whatever comes now is behind it */
+};
+
+void replay_turned(struct replay *r, int64_t from_ns, int64_t to_ns, int64_t peak_ns)
+{
+    r->turns = replay_need(realloc(r->turns, (r->n_turns + 1) * sizeof *r->turns));
+    r->turns[r->n_turns++] = (struct replay_turn){ from_ns, to_ns, peak_ns, false };
+}
+
+struct replay_evicted {
+    uint64_t writer;
+    int64_t at_ns;
+};
+
+void replay_evicted(struct replay *r, uint64_t writer, int64_t at_ns)
+{
+    r->evicted = replay_need(realloc(r->evicted, (r->n_evicted + 1) * sizeof *r->evicted));
+    r->evicted[r->n_evicted++] = (struct replay_evicted){ writer, at_ns };
 }
 
 /* ---- Comparing ---- */
@@ -209,7 +235,7 @@ static void note_ended(struct model *m, const struct replay_exchange *x)
 
     for (size_t i = 0; x->n_shown < x->claim.need && !x->answer.more && i < m->n; i++)
         if (asked_for(x, m->jobs[i].topic) && model_maybe(m, &m->jobs[i], now_ns) &&
-            !model_topic(m, m->jobs[i].topic)->paused)
+            model_is_due(m, &m->jobs[i], now_ns) && !model_topic(m, m->jobs[i].topic)->paused)
             model_end(m, &m->jobs[i], 0);
 }
 
@@ -303,6 +329,30 @@ static const char *check_told(struct behind *b, const struct replay_exchange *x,
         b->first = replay_need(realloc(b->first, (b->n + 1) * sizeof *b->first));
         b->first[b->n++] = x;
     }
+    return NULL;
+}
+
+/* The clock may have been turned before it, and not behind all that comes behind it. */
+static void note_turns(struct replay *r, struct model *m, const struct replay_exchange *x)
+{
+    for (size_t i = 0; i < r->n_turns; i++) {
+        struct replay_turn *turn = &r->turns[i];
+
+        if (turn->over || (x->answered_ns != 0 && x->answered_ns < turn->from_ns))
+            continue;
+        model_set_back(m, turn->peak_ns);
+        turn->over = x->asked_ns > turn->to_ns;
+    }
+}
+
+/* Who was turned out is not answered any more. */
+static const char *check_evicted(const struct replay *r, const struct replay_exchange *x, size_t at)
+{
+    int64_t sent_ns = x->again_ns > x->asked_ns ? x->again_ns : x->asked_ns;
+
+    for (size_t i = 0; i < r->n_evicted && x->answered_ns != 0; i++)
+        if (x->writer == r->evicted[i].writer && sent_ns > r->evicted[i].at_ns)
+            return differs(x, at, "it was turned out before it asked");
     return NULL;
 }
 
@@ -400,6 +450,9 @@ const char *replay_check(struct replay *r)
             continue;
         if (wrong == NULL)
             wrong = check_order(x, before, &asked_ns, i);
+        if (wrong == NULL)
+            wrong = check_evicted(r, x, i);
+        note_turns(r, &m, x);
         if (wrong == NULL)
             wrong = check_shown(r, &m, x, i);
         if (wrong == NULL)

@@ -31,6 +31,10 @@ struct replay {
     bool keeps;        /* what was confirmed is not lost */
     struct replay_lost *lost;
     size_t n_lost;
+    struct replay_turn *turns;
+    size_t n_turns;
+    struct replay_evicted *evicted;
+    size_t n_evicted;
     size_t left; /* by a check: jobs that wait or are held in the end, */
     size_t dead; /* and dead ones */
 };
@@ -49,6 +53,12 @@ void replay_unanswered(struct replay *r);
 
 /* Whatever has a stamp between these is gone from the store, as if it had not been. */
 void replay_lost(struct replay *r, uint64_t above, uint64_t below);
+
+/* The store's clock was turned between these times, all monotonic, and may have shown @peak_ns
+ * before that. */
+void replay_turned(struct replay *r, int64_t from_ns, int64_t to_ns, int64_t peak_ns);
+/* That writer is turned out by then (monotonic), and makes no exchange any more. */
+void replay_evicted(struct replay *r, uint64_t writer, int64_t at_ns);
 
 /* What the other one has written down, too; it is empty then. */
 void replay_add(struct replay *r, struct replay *other);

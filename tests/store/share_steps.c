@@ -28,6 +28,12 @@ bool share_send(struct sharing *t, int s, bool at_once)
         t->lost = true;
         return false;
     }
+    if (rc == DUE_EFENCED && t->may_lose) {
+        if (t->calls == 1)
+            replay_unanswered(t->replay);
+        t->fenced = true;
+        return false;
+    }
     if (!suite_answers(&t->base, rc, 0, __FILE__, __LINE__, "exchange"))
         return false;
     replay_answered(t->replay, t->results, &t->answer);

@@ -1,5 +1,6 @@
 /* turned.c - loaded into a redis-server before the C library (LD_PRELOAD): its clock is ahead by so
- * many seconds as a file says, whose name is in DUE_TURNED and which the test writes.
+ * many seconds, and nanoseconds behind them, as a file says, whose name is in DUE_TURNED and which
+ * the test writes.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static volatile int64_t *ahead;
+static volatile int64_t *ahead; /* two words: of a shorter file the second is 0 */
 
 __attribute__((constructor)) static void begin(void)
 {
@@ -26,17 +27,17 @@ __attribute__((constructor)) static void begin(void)
         close(fd);
 }
 
-static int64_t seconds(void)
-{
-    return ahead != NULL ? *ahead : 0;
-}
-
 int clock_gettime(clockid_t which, struct timespec *now)
 {
     long rc = syscall(SYS_clock_gettime, which, now);
 
-    if (rc == 0 && which == CLOCK_REALTIME)
-        now->tv_sec += (time_t)seconds();
+    if (rc == 0 && which == CLOCK_REALTIME && ahead != NULL) {
+        int64_t ns = (ahead[1] + now->tv_nsec) % 1000000000;
+        int64_t s = (ahead[1] + now->tv_nsec) / 1000000000;
+
+        now->tv_sec += (time_t)(ahead[0] + s - (ns < 0));
+        now->tv_nsec = (long)(ns < 0 ? ns + 1000000000 : ns);
+    }
     return (int)rc;
 }
 
