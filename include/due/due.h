@@ -108,7 +108,8 @@ DUE_API int due_topic(due_queue *q, const char *name) DUE_NONNULL(1, 2) DUE_MUST
 DUE_API const char *due_topic_name(due_queue *q, int topic) DUE_NONNULL(1);
 
 /**
- * What the queue's clock shows, also in a child after fork.
+ * What the queue's clock shows, also in a child after fork; if it is shared the store's, as far as
+ * that is known: at most a round trip ahead.
  *
  * Threads:  any
  * Errors:   none

@@ -26,6 +26,7 @@
 #include "queue/extras.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 #include "queue/tenure.h"
 #include "store/sender.h"
 
@@ -545,5 +546,5 @@ int due_free(due_queue *q)
 
 int64_t due_now(const due_queue *q)
 {
-    return due__clock_now(&q->clock);
+    return due__jobs_now(q);
 }

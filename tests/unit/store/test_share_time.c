@@ -102,6 +102,9 @@ static void deliver(int64_t stores_ns, bool there)
     cr_assert_eq(mall_reserve(&m, i, &job, DUE_S(600)), 0);
     cr_expect(job.deadline_ns > stores_ns && job.deadline_ns < stores_ns + DUE_S(100));
     cr_expect_eq(due_ack(&job), 0);
+    int64_t now_ns = due_now(m.lab[i].q); /* it goes on as that of the machine does */
+    cr_expect(now_ns >= stores_ns + DUE_S(100) && now_ns < stores_ns + DUE_S(200), "%lld",
+              (long long)now_ns);
     mall_close(&m);
     cr_expect_eq(due_clock_free(stores), 0);
 }
