@@ -196,8 +196,8 @@ struct due_shared_verbs {
      *           DUE_EAGAIN: it has changed; of a PUT DUE_EEXIST: its key is another job's,
      *           DUE_EAGAIN: there is no room, DUE_ENOSPC: the store is full
      * Errors:   DUE_EAGAIN: nothing was sent; DUE_EINDOUBT; DUE_EFENCED; DUE_ELOST: the store has
-     *           lost what came after an earlier exchange, or this process: nothing was done; any
-     *           other: refused, nothing was done
+     *           lost what came after an earlier exchange, or this process; any other: refused.
+     *           Nothing was done, unless DUE_EINDOUBT came before one of the last three
      */
     int (*exchange)(due_store *s, const due_change *changes, size_t n, uint64_t number,
                     int *results, const struct due_claim *claim, due_store_visit_claimed *visit,

@@ -353,11 +353,13 @@ static bool claims_again(struct due__redis *s, struct due__share_lane *lane)
     return true;
 }
 
-static int ended(struct due__redis *s, struct due__share_lane *lane, int rc)
+/* An end for good that comes when some of it is done is said in the next call, since it would mean
+ * that nothing is; @told: the caller knows that something may be. */
+static int ended(struct due__redis *s, struct due__share_lane *lane, int rc, bool told)
 {
     if (rc == DUE_ELOST)
         s->share->lost = true;
-    if (rc == DUE_EFENCED || rc == DUE_ELOST) {
+    if ((rc == DUE_EFENCED || rc == DUE_ELOST) && (told || !is_begun(lane))) {
         lane->state = DUE__SHARE_IDLE;
         return rc;
     }
@@ -378,6 +380,7 @@ int due__share_exchange(struct due__redis *s, const due_change *changes, size_t 
     if (rc != 0)
         return rc;
     bool fresh = lane->state == DUE__SHARE_IDLE || lane->number != number;
+    bool told = !fresh && lane->state == DUE__SHARE_DOUBT;
     /* A claim that names none would only ring another; one that cannot ask names none. */
     if (fresh && claim != NULL && claim->topics == NULL && h->n_recent == 0 &&
         due__share_up(s, until_ns) == 0)
@@ -389,7 +392,7 @@ int due__share_exchange(struct due__redis *s, const due_change *changes, size_t 
     lane->plan.parts = lane->state == DUE__SHARE_IDLE ? 0 : lane->plan.parts;
     rc = find_topics(s, lane, changes, n, until_ns);
     if (rc != 0)
-        return ended(s, lane, rc);
+        return ended(s, lane, rc, told);
     for (int tries = 0; tries < TRIES; tries++) {
         due__share_make_plan(lane, changes, n, claim);
         rc = run(s, lane, until_ns);
@@ -397,7 +400,7 @@ int due__share_exchange(struct due__redis *s, const due_change *changes, size_t 
             break;
     }
     if (rc != 0)
-        return ended(s, lane, rc);
+        return ended(s, lane, rc, told);
     rc = due__share_tell(s, lane, results, visit, ctx, answer, until_ns);
     if (rc == DUE_EINDOUBT) {
         lane->state = DUE__SHARE_DOUBT;

@@ -49,6 +49,36 @@ REDIS_PROXY_TEST(share_doubt, waits_for_an_answer_that_is_late)
     go(&s);
 }
 
+/* Of an exchange of several scripts one is done, and the next is told that we were turned out, or
+ * are lost: of what was done the caller is not told that it was not. */
+REDIS_PROXY_TEST(share_doubt, is_told_before_the_end_that_comes_in_the_middle)
+{
+    static const char *const told[] = { "*1\r\n$1\r\nF", "*1\r\n$1\r\nL" };
+
+    for (int i = 0; i < 2; i++) {
+        struct sharer s = joined_by_proxy();
+        struct fault_cell cell = { .command = 2,
+                                   .name = "EVALSHA",
+                                   .where = FAULT_BEFORE,
+                                   .what = FAULT_REPLACE,
+                                   .text = told[i] };
+        int end = i == 0 ? DUE_EFENCED : DUE_ELOST;
+
+        cr_assert_eq(say(&s, put(1, 5)), 0);
+        cr_assert_eq(claim(&s, 1), 0);
+        const due_change changes[] = { put(2, DUE_S(4000000000)), of_held(&s, 0, DUE_CHANGE_DROP) };
+        fault_proxy_plan(proxy, &cell, 1);
+        cr_expect_eq(call_once(&s, changes, 2, NULL, LONG_NS), DUE_EINDOUBT);
+        const struct due__share *h = inside(s.store)->share;
+        ASK("HSET", "due:{q}:writers", h->lane[0].name, "X", h->lane[1].name, "X");
+        cr_expect_eq(call_once(&s, changes, 2, NULL, LONG_NS), end);
+        cr_expect_eq(claim(&s, 1), end);
+        cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":2\r\n");
+        due_redis_free(s.store);
+        ASK("FLUSHALL");
+    }
+}
+
 /* What was given up arrives after its number was passed. */
 REDIS_PROXY_TEST(share_doubt, does_nothing_when_it_comes_late)
 {
