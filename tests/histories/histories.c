@@ -30,6 +30,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "histories/calls.h"
 #include "histories/histories.h"
 #include "lab/crew.h"
 #include "store/share_plant.h"
@@ -43,6 +44,7 @@ struct options {
     const char *plant;
     bool plants;
     bool keep;
+    bool calls;
 };
 
 static _Noreturn void usage(void)
@@ -57,6 +59,8 @@ static _Noreturn void usage(void)
     fprintf(stderr, "\n");
     for (const struct replay_planted *p = replay_plants; p->name != NULL; p++)
         fprintf(stderr, "plant %-8s %s\n", p->name, p->what);
+    for (const struct replay_planted *p = call_plants; p->name != NULL; p++)
+        fprintf(stderr, "plant %-8s %s, of calls\n", p->name, p->what);
     exit(2);
 }
 
@@ -94,6 +98,11 @@ static struct options read_options(int argc, char **argv)
     for (int i = 1; i < argc; i += 2) {
         if (strcmp(argv[i], "--keep") == 0) {
             o.keep = true;
+            i--;
+            continue;
+        }
+        if (strcmp(argv[i], "--calls") == 0) {
+            o.calls = true;
             i--;
             continue;
         }
@@ -171,6 +180,7 @@ static int run(const struct options *o)
                                    .random = o->seed + rounds,
                                    .ns = (int64_t)(o->round * 1e9),
                                    .keep = o->keep,
+                                   .calls = o->calls,
                                    .faults = faults_of(o->faults, rounds) };
         size_t exchanges = 0;
 
@@ -188,20 +198,30 @@ static int run(const struct options *o)
     return 0;
 }
 
+struct planting {
+    const struct replay_planted *plants;
+    bool others; /* those of them */
+    bool calls;
+    unsigned faults;
+};
+
 /* Each fault that can be planted in such a history, at a few places.  0: all are seen. */
-static int plant_in(const struct options *o, bool others, unsigned faults)
+static int plant_in(const struct options *o, const struct planting *of)
 {
-    struct history_round r = {
-        .seed = o->seed, .random = o->seed, .keep = true, .ns = DUE_S(1), .faults = faults
-    };
+    struct history_round r = { .seed = o->seed,
+                               .random = o->seed,
+                               .keep = true,
+                               .calls = of->calls,
+                               .ns = DUE_S(1.2),
+                               .faults = of->faults };
     size_t exchanges = 0;
     unsigned blind = 0;
 
     enum history_said said = history_run(&r, &exchanges);
     if (said != HISTORY_RIGHT)
         return said == HISTORY_MISSING ? 77 : 1;
-    for (const struct replay_planted *p = replay_plants; p->name != NULL; p++)
-        for (uint64_t at = 1; at <= 3 && p->others == others; at++) {
+    for (const struct replay_planted *p = of->plants; p->name != NULL; p++)
+        for (uint64_t at = 1; at <= 3 && p->others == of->others; at++) {
             const char *wrong = history_check(r.folder, p->name, at * exchanges / 4, &exchanges);
             bool seen = wrong != NULL && strcmp(wrong, HISTORY_NOT_PLANTED) != 0;
 
@@ -216,18 +236,29 @@ static int plant_in(const struct options *o, bool others, unsigned faults)
 
 static int run_plants(const struct options *o)
 {
+    unsigned stop_and_cut = history_fault("stop", 4) | history_fault("cut", 3);
+    const struct planting all[] = {
+        { replay_plants, false, false, stop_and_cut },
+        { replay_plants, true, false, history_fault("turn", 4) },
+        { call_plants, false, true, stop_and_cut },
+    };
+    int rc = 0;
+
     printf("histories: seed %" PRIu64 "\n", o->seed);
-    int rc = plant_in(o, false, history_fault("stop", 4) | history_fault("cut", 3));
-    if (rc == 0)
-        rc = plant_in(o, true, history_fault("evict", 5) | history_fault("turn", 4));
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && rc == 0; i++)
+        rc = plant_in(o, &all[i]);
     return rc;
 }
 
 int main(int argc, char **argv)
 {
+    if (argc == 5 && strcmp(argv[1], "--caller") == 0)
+        return history_caller(argv[2], atoi(argv[3]), (unsigned)atoi(argv[4]));
     if (argc == 5 && strcmp(argv[1], "--process") == 0)
         return history_process(argv[2], atoi(argv[3]), (unsigned)atoi(argv[4]));
     struct options o = read_options(argc, argv);
+    if (o.calls) /* what callers heard is compared with what is not lost */
+        o.faults = o.faults & ~(history_fault("tail", 4) | history_fault("empty", 5));
     if (o.plants)
         return run_plants(&o);
     return o.check != NULL ? check(&o) : run(&o);

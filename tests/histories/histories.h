@@ -38,6 +38,8 @@ struct history_control *history_control_map(const char *folder, bool create);
 
 /* ---- process.c: one of the processes.  What main() returns. */
 int history_process(const char *folder, int index, unsigned life);
+/* ---- caller.c: one that calls a queue.  Likewise. */
+int history_caller(const char *folder, int index, unsigned life);
 /* A frame whose steps are written down, of a process that has joined; no server but this one. */
 bool history_join(struct sharing *t, struct replay *log, const char *url,
                   struct history_control *shared);
@@ -66,6 +68,7 @@ struct history_round {
     uint64_t random;
     int64_t ns;      /* how long */
     bool keep;       /* the folder, also if nothing was wrong */
+    bool calls;      /* its processes call a queue (caller.c) */
     unsigned faults; /* 1 << each that may happen */
     unsigned done[32];
     struct history_control *control;
@@ -76,6 +79,7 @@ struct history_round {
     int log;                 /* what happened to the server */
     volatile int64_t *ahead; /* so much its clock is: seconds, and nanoseconds behind them */
     int64_t most_ahead_ns;   /* and was once */
+    int64_t base_ns;         /* so much it was ahead of CLOCK_MONOTONIC */
     bool torn;               /* its log ended in the middle of a script: nothing can be said */
 };
 
@@ -97,7 +101,6 @@ void history_restart(struct history_round *r); /* the server, which does not run
  * more than the file @told of its lane has (memory.c), which was written before that.  False: that
  * does not tell. */
 bool history_replace_fenced(struct history_round *r, int i, const char *const told[2], bool sure);
-uint64_t history_writer(const struct history_round *r, int i);
 void history_forget(struct history_round *r); /* and will come back with nothing */
 uint64_t history_below(struct history_round *r, uint64_t n);
 
@@ -107,9 +110,11 @@ const char *history_fault_name(unsigned i); /* NULL: behind the last one */
 void history_strike(struct history_round *r);
 /* Is what was confirmed lost with one of them? */
 bool history_fault_loses(unsigned faults);
-/* ---- others.c: what others do */
-void history_evict(struct history_round *r);          /* one process turns another one out */
-void history_turn(struct history_round *r);           /* the server's clock is set */
 unsigned history_fault(const char *name, size_t len); /* 0: there is no such one */
+
+/* ---- others.c: what others do */
+void history_evict(struct history_round *r); /* one process turns another one out */
+void history_turn(struct history_round *r);  /* the server's clock is set */
+void history_turn_by(struct history_round *r, int64_t by_ns);
 
 #endif

@@ -114,6 +114,20 @@ void history_evict(struct history_round *r)
 
 /* ---- The server's clock ---------------------------------------------------------------------- */
 
+void history_turn_by(struct history_round *r, int64_t by_ns)
+{
+    int64_t from_ns = replay_log_now();
+
+    r->ahead[1] += by_ns;
+    r->most_ahead_ns = r->ahead[1] > r->most_ahead_ns ? r->ahead[1] : r->most_ahead_ns;
+    int64_t to_ns = replay_log_now();
+    int64_t peak_ns = 1000 * history_time(r->server.socket) + (by_ns < 0 ? -by_ns : 0);
+    if (r->base_ns == 0)
+        r->base_ns = peak_ns - replay_log_now();
+    replay_log_line(r->log, "turned %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", from_ns,
+                    to_ns, peak_ns, r->base_ns + r->ahead[1]);
+}
+
 /* By less than a lease, by more than any, by minutes.  Not back where what was answered may be
  * lost: stamps would begin anew among those that are. */
 void history_turn(struct history_round *r)
@@ -124,11 +138,5 @@ void history_turn(struct history_round *r)
 
     if (by_ns < 0 && history_fault_loses(r->faults))
         by_ns = -by_ns;
-    int64_t from_ns = replay_log_now();
-    r->ahead[1] += by_ns;
-    r->most_ahead_ns = r->ahead[1] > r->most_ahead_ns ? r->ahead[1] : r->most_ahead_ns;
-    int64_t to_ns = replay_log_now();
-    int64_t peak_ns = 1000 * history_time(r->server.socket) + (by_ns < 0 ? -by_ns : 0);
-    replay_log_line(r->log, "turned %" PRId64 " %" PRId64 " %" PRId64 "\n", from_ns, to_ns,
-                    peak_ns);
+    history_turn_by(r, by_ns);
 }

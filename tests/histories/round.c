@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "due/redis.h"
+#include "histories/calls.h"
 #include "histories/histories.h"
 #include "lab/crew.h"
 #include "lab/redis/redis_user.h"
@@ -74,7 +75,8 @@ void history_spawn(struct history_round *r, int i)
     CREW_CHECK(r->pid[i] >= 0, "");
     if (r->pid[i] > 0)
         return;
-    execl("/proc/self/exe", "histories", "--process", r->folder, index, life, (char *)NULL);
+    execl("/proc/self/exe", "histories", r->calls ? "--caller" : "--process", r->folder, index,
+          life, (char *)NULL);
     _exit(127);
 }
 
@@ -171,7 +173,7 @@ void history_forget(struct history_round *r)
 
 struct round_file {
     uint64_t seed, capacity;
-    int by_rank, may_be_full, keeps;
+    int by_rank, may_be_full, keeps, calls;
     long jobs, dead, rest; /* what the server had in the end; -1: not known */
 };
 
@@ -182,8 +184,8 @@ static void write_round(const struct history_round *r, const struct round_file *
     snprintf(path, sizeof path, "%s/round", r->folder);
     FILE *file = fopen(path, "we");
     CREW_CHECK(file != NULL, "");
-    fprintf(file, "%" PRIu64 " %" PRIu64 " %d %d %d %ld %ld %ld\n", f->seed, f->capacity,
-            f->by_rank, f->may_be_full, f->keeps, f->jobs, f->dead, f->rest);
+    fprintf(file, "%" PRIu64 " %" PRIu64 " %d %d %d %d %ld %ld %ld\n", f->seed, f->capacity,
+            f->by_rank, f->may_be_full, f->keeps, f->calls, f->jobs, f->dead, f->rest);
     fclose(file);
 }
 
@@ -195,10 +197,11 @@ static bool read_round(const char *folder, struct round_file *f)
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return false;
-    int n = fscanf(file, "%" SCNu64 " %" SCNu64 " %d %d %d %ld %ld %ld", &f->seed, &f->capacity,
-                   &f->by_rank, &f->may_be_full, &f->keeps, &f->jobs, &f->dead, &f->rest);
+    int n =
+        fscanf(file, "%" SCNu64 " %" SCNu64 " %d %d %d %d %ld %ld %ld", &f->seed, &f->capacity,
+               &f->by_rank, &f->may_be_full, &f->keeps, &f->calls, &f->jobs, &f->dead, &f->rest);
     fclose(file);
-    return n == 8;
+    return n == 9;
 }
 
 static bool read_logs(struct replay *all, const char *folder)
@@ -219,8 +222,48 @@ static bool read_logs(struct replay *all, const char *folder)
     return fine;
 }
 
+/* What the callers heard, if they have written that down. */
+static const char *check_calls(const char *folder, const struct replay *exchanges,
+                               const char *plant, uint64_t seed)
+{
+    struct calls all = { .n = 0 };
+    struct dirent **names = NULL;
+    static char files[256][64];
+    const char *wrong = NULL;
+    int n = scandir(folder, &names, NULL, alphasort);
+
+    for (int i = 0; i < n; i++) {
+        char path[512];
+        size_t len = strlen(names[i]->d_name);
+
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name);
+        if (len > 6 && strcmp(names[i]->d_name + len - 6, ".calls") == 0 && i < 256) {
+            snprintf(files[i], sizeof files[i], "%.*s.log", (int)(len - 6), names[i]->d_name);
+            if (!calls_read(&all, path, files[i]))
+                wrong = "calls cannot be read";
+        }
+        free(names[i]);
+    }
+    free(names);
+    if (wrong == NULL && plant != NULL && !calls_plant(&all, plant, seed))
+        wrong = HISTORY_NOT_PLANTED;
+    if (wrong == NULL && all.n > 0)
+        wrong = calls_check(&all, exchanges);
+    calls_free(&all);
+    return wrong;
+}
+
+static bool is_of_calls(const char *plant)
+{
+    for (const struct replay_planted *p = call_plants; plant != NULL && p->name != NULL; p++)
+        if (strcmp(p->name, plant) == 0)
+            return true;
+    return false;
+}
+
 const char *history_check(const char *folder, const char *plant, uint64_t seed, size_t *exchanges)
 {
+    bool of_calls = is_of_calls(plant);
     static char said[600];
     struct round_file f;
     const char *wrong = NULL;
@@ -231,13 +274,16 @@ const char *history_check(const char *folder, const char *plant, uint64_t seed, 
                           .capacity = f.capacity,
                           .by_rank = f.by_rank != 0,
                           .may_be_full = f.may_be_full != 0,
-                          .keeps = f.keeps != 0 };
+                          .keeps = f.keeps != 0,
+                          .more = f.calls != 0 };
     if (!read_logs(&all, folder))
         wrong = "a log cannot be read";
-    if (wrong == NULL && plant != NULL && !replay_plant(&all, plant, seed))
+    if (wrong == NULL && plant != NULL && !of_calls && !replay_plant(&all, plant, seed))
         wrong = HISTORY_NOT_PLANTED;
     if (wrong == NULL)
         wrong = replay_check(&all);
+    if (wrong == NULL && f.calls != 0)
+        wrong = check_calls(folder, &all, of_calls ? plant : NULL, seed);
     *exchanges = all.n;
     if (wrong == NULL && f.jobs >= 0 &&
         (all.left != 0 || (long)all.dead != f.dead || f.jobs != f.dead || f.rest != 0)) {
@@ -301,7 +347,8 @@ static const char of_nobody[] =
 
 static void end_round(struct history_round *r, struct round_file *f)
 {
-    r->ahead[1] = r->most_ahead_ns; /* what was put then may be due then */
+    /* What was put then is due then, and every lease is over. */
+    history_turn_by(r, r->most_ahead_ns - r->ahead[1] + DUE_S(60));
     drain(r);
     f->jobs = (long)HISTORY_NUMBER(r->server.socket, "HLEN", KEY "j");
     f->dead = (long)HISTORY_NUMBER(r->server.socket, "ZCARD", KEY "dead");
@@ -384,6 +431,7 @@ static bool begin(struct history_round *r)
     snprintf(path, sizeof path, "%s/server.log", r->folder);
     r->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     CREW_CHECK(r->log > 0, "");
+    history_turn_by(r, 0);
     for (int i = 0; i < HISTORY_PROCESSES; i++) {
         snprintf(path, sizeof path, "%s/proxy-%d", r->folder, i);
         r->proxy[i] = fault_proxy_start(path, r->server.socket);
@@ -452,6 +500,7 @@ enum history_said history_run(struct history_round *r, size_t *exchanges)
                             .by_rank = r->control->by_rank,
                             .may_be_full = (r->faults & history_fault("full", 4)) != 0,
                             .keeps = !history_fault_loses(r->faults),
+                            .calls = r->calls,
                             .jobs = -1 };
     write_round(r, &f);
     bool fine = true;

@@ -471,7 +471,7 @@ static void read_event(struct reader *d, FILE *f)
     } else if (strcmp(what, "lost") == 0) {
         replay_lost(d->r, whole(d, 1), whole(d, 2));
     } else if (strcmp(what, "turned") == 0) {
-        replay_turned(d->r, number(d, 1), number(d, 2), number(d, 3));
+        replay_turned(d->r, number(d, 1), number(d, 2), number(d, 3), number(d, 4));
     } else if (strcmp(what, "evicted") == 0) {
         replay_evicted(d->r, whole(d, 1), number(d, 2));
     } else if (d->r->n == 0) {

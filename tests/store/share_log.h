@@ -10,7 +10,8 @@
  *                             has claimed, and the end of the lease that was over; end
  *     not                     it was not done
  *     lost ABOVE BELOW        of what has stamps between, nothing is left
- *     turned FROM TO PEAK     the store's clock was turned between, and may have shown PEAK before
+ *     turned FROM TO PEAK AHEAD  the store's clock was turned between, may have shown PEAK before,
+ *                             and is ahead of CLOCK_MONOTONIC by AHEAD since
  *     evicted WRITER TIME     it was turned out by then
  *
  * Times are CLOCK_MONOTONIC; SENT, when it was sent last.  `mem` stands behind `ask` if nobody has

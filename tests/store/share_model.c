@@ -228,7 +228,8 @@ static int model_put(struct model *m, const due_change *c, int64_t now_ns, int r
     }
     if (key != NULL && key->was_over && rc != DUE_EEXIST)
         key = NULL; /* it was forgotten */
-    if (key != NULL && (key->until != 0 || !due_id_equal(key->id, c->from)))
+    if (key != NULL && !due_id_equal(key->id, c->record.id) &&
+        (key->until != 0 || !due_id_equal(key->id, c->from)))
         return DUE_EEXIST;
     bool known = model_full(m, now_ns, true) == model_full(m, now_ns, false);
     m->shut |= !c->keeps_room && (known ? model_full(m, now_ns, true) : rc == DUE_EAGAIN);
@@ -264,6 +265,8 @@ int model_change(struct model *m, const due_change *c, int64_t now_ns, int rc)
         return model_put(m, c, now_ns, rc);
     if (c->held != 0)
         return model_held(m, j, c, now_ns, rc);
+    if (m->more && c->record.topic == NULL && rc == DUE_ENOENT)
+        return rc; /* its topic was looked up before, when it may have been on its way back */
     if (j == NULL || j->state == GONE || (j->state == DEAD) != (c->was_dead != 0))
         return DUE_ENOENT;
     if (j->state == HELD)
@@ -274,6 +277,8 @@ int model_change(struct model *m, const due_change *c, int64_t now_ns, int rc)
         if (key == NULL || key->until != 0 || !due_id_equal(key->id, j->id))
             return DUE_EAGAIN;
     }
+    if (m->more && c->record.mark_len != 0 && rc == DUE_EAGAIN)
+        return rc;
     if (c->kind == DUE_CHANGE_DROP) {
         bool drops = c->record.mark_len != 0 ? model_is_so(m, j, c)
                                              : j->state != DEAD || model_may_drop(m, j, c);

@@ -59,6 +59,8 @@ struct model {
     int64_t grain_ns;
     uint64_t capacity;
     bool by_rank;
+    bool more; /* a queue uses it: content is more than is known here, and may have changed unseen;
+                  and a topic that is not said is looked up before */
     bool shut; /* an earlier put of the exchange had no room */
 };
 

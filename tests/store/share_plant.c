@@ -89,6 +89,13 @@ static bool stand_still(struct replay *r)
     return stood;
 }
 
+/* By an answer that nobody has heard, or the clock would tell. */
+static void early(struct replay_exchange *x)
+{
+    x->answer.now_ns -= DUE_S(1);
+    x->answered_ns = 0;
+}
+
 /* Somewhere in @x, of which @y is the next one of the same process. */
 static bool plant(struct replay *r, struct replay_exchange *x, struct replay_exchange *y,
                   const char *name)
@@ -128,7 +135,7 @@ static bool plant(struct replay *r, struct replay_exchange *x, struct replay_exc
     else if (strcmp(name, "counts") == 0)
         first->attempts++;
     else if (strcmp(name, "early") == 0)
-        x->answer.now_ns -= DUE_S(1);
+        early(x);
     else if (strcmp(name, "lapsed") == 0 && first->lapsed_ns != 0)
         first->lapsed_ns += 1000;
     else if (strcmp(name, "more") == 0 && x->n_shown < x->claim.need && !x->answer.more)

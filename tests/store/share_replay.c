@@ -10,6 +10,8 @@
 #include "store/share_log.h"
 #include "store/share_model.h"
 
+#define TIME_SLACK_NS DUE_MS(20) /* two clocks of a machine may differ by so much meanwhile */
+
 void *replay_need(void *memory)
 {
     if (memory == NULL) {
@@ -178,13 +180,23 @@ struct replay_turn {
     int64_t from_ns;
     int64_t to_ns;
     int64_t peak_ns;
-    bool over; /* whatever comes now is behind it */
+    int64_t ahead_ns; /* of the monotonic clock, since then */
+    bool over;        /* whatever comes now is behind it */
 };
 
-void replay_turned(struct replay *r, int64_t from_ns, int64_t to_ns, int64_t peak_ns)
+void replay_turned(struct replay *r, int64_t from_ns, int64_t to_ns, int64_t peak_ns,
+                   int64_t ahead_ns)
 {
     r->turns = replay_need(realloc(r->turns, (r->n_turns + 1) * sizeof *r->turns));
-    r->turns[r->n_turns++] = (struct replay_turn){ from_ns, to_ns, peak_ns, false };
+    r->turns[r->n_turns++] = (struct replay_turn){ from_ns, to_ns, peak_ns, ahead_ns, false };
+}
+
+bool replay_was_turned(const struct replay *r, int64_t from_ns, int64_t to_ns)
+{
+    for (size_t i = 1; i < r->n_turns; i++)
+        if (r->turns[i].to_ns >= from_ns && r->turns[i].from_ns <= to_ns)
+            return true;
+    return false;
 }
 
 struct replay_evicted {
@@ -345,6 +357,26 @@ static void note_turns(struct replay *r, struct model *m, const struct replay_ex
     }
 }
 
+/* The time is that of the store's clock, as far as it is known. */
+static const char *check_time(const struct replay *r, const struct replay_exchange *x, size_t at)
+{
+    int64_t least = INT64_MAX;
+    int64_t most = INT64_MIN;
+
+    for (size_t i = 0; i < r->n_turns && x->answered_ns != 0; i++) {
+        const struct replay_turn *t = &r->turns[i];
+
+        if (t->from_ns > x->answered_ns || (i + 1 < r->n_turns && t[1].to_ns < x->asked_ns))
+            continue;
+        least = t->ahead_ns < least ? t->ahead_ns : least;
+        most = t->ahead_ns > most ? t->ahead_ns : most;
+    }
+    if (most == INT64_MIN || (x->answer.now_ns >= x->asked_ns + least - TIME_SLACK_NS &&
+                              x->answer.now_ns <= x->answered_ns + most + TIME_SLACK_NS))
+        return NULL;
+    return differs(x, at, "the clock did not show %lld then", (long long)x->answer.now_ns);
+}
+
 /* Who was turned out is not answered any more. */
 static const char *check_evicted(const struct replay *r, const struct replay_exchange *x, size_t at)
 {
@@ -429,7 +461,9 @@ static const char *check_order(const struct replay_exchange *x,
 
 const char *replay_check(struct replay *r)
 {
-    struct model m = { .grain_ns = r->grain_ns, .capacity = r->capacity, .by_rank = r->by_rank };
+    struct model m = {
+        .grain_ns = r->grain_ns, .capacity = r->capacity, .by_rank = r->by_rank, .more = r->more
+    };
     const struct replay_exchange *before = NULL;
     const char *wrong = NULL;
     struct behind behind = { .n = 0 };
@@ -452,6 +486,8 @@ const char *replay_check(struct replay *r)
             wrong = check_order(x, before, &asked_ns, i);
         if (wrong == NULL)
             wrong = check_evicted(r, x, i);
+        if (wrong == NULL)
+            wrong = check_time(r, x, i);
         note_turns(r, &m, x);
         if (wrong == NULL)
             wrong = check_shown(r, &m, x, i);

@@ -29,6 +29,7 @@ struct replay {
     int log;           /* what is written down goes to that file alone; 0: it stays here */
     bool may_be_full;  /* the store may have answered DUE_ENOSPC */
     bool keeps;        /* what was confirmed is not lost */
+    bool more;         /* a queue made the exchanges: see share_model.h */
     struct replay_lost *lost;
     size_t n_lost;
     struct replay_turn *turns;
@@ -54,9 +55,12 @@ void replay_unanswered(struct replay *r);
 /* Whatever has a stamp between these is gone from the store, as if it had not been. */
 void replay_lost(struct replay *r, uint64_t above, uint64_t below);
 
-/* The store's clock was turned between these times, all monotonic, and may have shown @peak_ns
- * before that. */
-void replay_turned(struct replay *r, int64_t from_ns, int64_t to_ns, int64_t peak_ns);
+/* The store's clock was turned between these times, both monotonic: it may have shown @peak_ns
+ * before that, and is ahead of that clock by @ahead_ns since. */
+void replay_turned(struct replay *r, int64_t from_ns, int64_t to_ns, int64_t peak_ns,
+                   int64_t ahead_ns);
+/* Was it, between these times?  The first that is said is none. */
+bool replay_was_turned(const struct replay *r, int64_t from_ns, int64_t to_ns);
 /* That writer is turned out by then (monotonic), and makes no exchange any more. */
 void replay_evicted(struct replay *r, uint64_t writer, int64_t at_ns);
 
