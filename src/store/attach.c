@@ -238,6 +238,8 @@ static bool stop(struct due_queue *q)
     due__submission_ring(c);
     q->journal->interrupt(q);
     due__lock_acquire(&c->key); /* G1, G2: whoever has it leaves soon */
+    if (q->shared)
+        due__sharing_return_all(q); /* to be refused for good */
     due__commit_refuse(q);
     if (q->shared)
         due__sharing_discard_stop(q);
@@ -257,6 +259,10 @@ static void give_back(struct due_queue *q, int64_t until_ns)
     due__sharing_quiesce(q, until_ns < patience ? until_ns : patience);
     due__drain_all(q); /* what it has brought may not be sorted in yet */
     due__sharing_release_all(q);
+    if (!due__lock_try(&q->commits->key)) /* G1: who has it may wait for the store; see stop() */
+        return;
+    due__sharing_return_all(q);
+    due__commit_leave(q, false);
 }
 
 void due__commits_stop(struct due_queue *q, int64_t until_ns)

@@ -228,7 +228,10 @@ void due__sharing_polled(struct due_queue *q, const struct due__request *r);
 bool due__sharing_is_asked(const struct due_queue *q);
 /* With the key: what lies untaken for long goes back. */
 void due__sharing_tidy(struct due_queue *q);
-/* Without it, when the queue is closing: whatever lies untaken does. */
+/* With the key, when the queue is closing: what was refused when it was to be put in again goes,
+ * and is shown if that is the end (restore_claim() of apply.c). */
+void due__sharing_return_all(struct due_queue *q);
+/* Without it: whatever lies untaken does. */
 void due__sharing_release_all(struct due_queue *q);
 
 /* ---- share_ask.c ---- */

@@ -460,6 +460,28 @@ static bool may_return(const struct due_queue *q, uint32_t number, uint64_t w)
            due__load_relaxed(&due__hold_at(q, number)->held) != 0; /* X2 */
 }
 
+/* Was it refused when it was to be put in again?  Then it goes once more, or is gone. */
+static bool return_now(struct due_queue *q, uint32_t number)
+{
+    struct due__hold *h = due__hold_at(q, number);
+
+    if (!h->returns)
+        return false;
+    h->returns = false;
+    if (!due__sharing_dropped(q, number))
+        due__commit_submit(q, number, DUE__RETURN, due__stored_at(q->commits, number)->want_ns,
+                           NULL);
+    return true;
+}
+
+void due__sharing_return_all(struct due_queue *q)
+{
+    for (uint32_t i = 0; i < due__slab_end(&q->slab); i++) {
+        if (due__records_has(&q->commits->share->holds, i))
+            (void)return_now(q, i);
+    }
+}
+
 /* If it has lain there since @before_ns at least it goes back.  True: it stays, and is to be looked
  * at again.  Who closes the queue gives back what lies there, and waits for that: it is left to
  * him.  Of one that drains, what nobody takes goes back as ever, or that would not end. */
@@ -468,14 +490,8 @@ static bool tidy_one(struct due_queue *q, uint32_t number, int64_t before_ns)
     struct due__hold *h = due__hold_at(q, number);
     uint64_t w;
 
-    if (h->returns) {
-        h->returns = false;
-        if (due__sharing_dropped(q, number))
-            return false;
-        due__commit_submit(q, number, DUE__RETURN, due__stored_at(q->commits, number)->want_ns,
-                           NULL);
+    if (return_now(q, number))
         return false;
-    }
     if (!untaken(q, number, &w))
         return may_return(q, number, w);
     if (h->since_ns > before_ns || (due__load_seq(&q->state) & DUE__CLOSING)) /* E3 */

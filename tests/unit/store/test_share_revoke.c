@@ -527,6 +527,47 @@ static bool refused_meanwhile(bool cancels)
     return seen;
 }
 
+/* @full: and the store has no room for it when its process closes the queue either.  Else it may be
+ * that somebody else is at the store just then. */
+static bool refused_until_the_close(bool full)
+{
+    struct mall m = mall_make(1);
+    due_id id;
+
+    mall_join(&m, (struct lab_options){ .with.store_timeout_ns = DUE_MS(100) });
+    bool seen = take_for_nobody(&m, &id);
+    if (!seen || !full)
+        memory_store_forgive(m.store[1]);
+    cr_assert_eq(due_close(m.lab[1].q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
+    if (seen) {
+        size_t jobs = memory_disk_jobs(m.disk);
+
+        cr_expect(jobs <= (full ? 0u : 1u));
+        cr_expect_eq(atomic_load(&m.lab[1].state->discarded), 1 - jobs);
+    }
+    mall_close(&m);
+    return seen;
+}
+
+static void try_until_the_close(bool full)
+{
+    bool seen = false;
+
+    for (int i = 0; i < 100 && !seen; i++)
+        seen = refused_until_the_close(full);
+    cr_expect(seen);
+}
+
+MALL_TEST(share_revoke, what_was_refused_when_it_went_back_does_so_at_the_close)
+{
+    try_until_the_close(false);
+}
+
+MALL_TEST(share_revoke, what_is_refused_at_the_close_too_is_shown)
+{
+    try_until_the_close(true);
+}
+
 static void try_refused(bool cancels)
 {
     bool seen = false;
