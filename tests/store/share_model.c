@@ -222,7 +222,8 @@ static int model_put(struct model *m, const due_change *c, int64_t now_ns, int r
     const struct model_key *key = c->record.key_len > 0 ? model_key(m, &c->record, now_ns) : NULL;
     struct model_job *has = key != NULL && key->until == 0 ? model_find(m, key->id) : NULL;
 
-    if (has != NULL && model_maybe(m, has, now_ns) && rc != DUE_EEXIST) {
+    if (has != NULL && model_maybe(m, has, now_ns) && rc != DUE_EEXIST &&
+        !due_id_equal(has->id, c->from)) {
         model_end(m, has, 0); /* or the key were taken */
         key = NULL;
     }
