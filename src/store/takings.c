@@ -12,6 +12,10 @@
  * it stays for the next one, and everybody who waits for a job looks.  Otherwise its jobs are put
  * into the store again, since nobody may come back for them: but not its rounds, which stay.
  *
+ * A call whose time is up first takes what has landed, then names what else may be leaving the
+ * store.  What lands in between goes back there, and until it is there it is in memory alone: so
+ * it is named too.  It is told by who sends under the calls' lock, under which the call looks.
+ *
  * Guards     D  the calls' lock (sender.c)      O  whose the taking is, who is nobody in the list
  *            A  atomic, see Edges
  *
@@ -152,16 +156,26 @@ static void show(struct due__request *r, const due_id *ids, size_t n)
         r->jobs[i] = (due_job){ .id = ids[i] };
 }
 
-/* The same of those under way, and of those whose end is in doubt since the taking was sorted out:
- * how many. */
-static size_t show_pending(struct due_queue *q, const struct due__taking *t, struct due__request *r)
+/* Under the calls' lock: may job @i be leaving the store, and the call has not got it?  It is under
+ * way, or its end is in doubt, or it has landed, since the taking was sorted out. */
+static bool is_leaving(const struct due_queue *q, const struct due__taking *t,
+                       const struct due__request *r, size_t i)
+{
+    bool landed = t->results[i] == 0 && t->purpose == due__taking_purpose(r) &&
+                  due__taking_wanted(q, r, t, i); /* else it was looked at, and left */
+
+    return landed || t->results[i] == DUE__PENDING || t->results[i] == DUE_EINDOUBT;
+}
+
+/* Their ids, instead of jobs: how many. */
+static size_t show_leaving(struct due_queue *q, const struct due__taking *t, struct due__request *r)
 {
     struct due__commits *c = q->commits;
     size_t n = 0;
 
     due__lock_acquire(&c->calls);
     for (size_t i = 0; i < t->n && n < r->max; i++) {
-        if (t->results[i] == DUE__PENDING || t->results[i] == DUE_EINDOUBT)
+        if (is_leaving(q, t, r, i))
             show(&(struct due__request){ .jobs = r->jobs + n++, .max = 1 }, &t->ids[i], 1);
     }
     due__lock_release(&c->calls);
@@ -173,9 +187,11 @@ static size_t show_pending(struct due_queue *q, const struct due__taking *t, str
 static size_t name_rest(struct due_queue *q, const struct due__taking *t,
                         const struct due__request *r, size_t n, size_t unknown)
 {
-    struct due__request rest = { .jobs = r->jobs + n, .max = r->max - n };
-    size_t named = show_pending(q, t, &rest);
+    struct due__request rest = *r;
 
+    rest.jobs += n;
+    rest.max -= n;
+    size_t named = show_leaving(q, t, &rest);
     rest.jobs += named;
     rest.max -= named;
     show(&rest, t->ids, unknown);

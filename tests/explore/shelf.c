@@ -79,6 +79,7 @@ static void land(struct shelf *it, const due_change *ch)
     explore_check(ch->kind == DUE_CHANGE_PUT || job != NULL, "dropped unseen");
     if (ch->kind == DUE_CHANGE_DROP) {
         job->there = false;
+        it->dropped++;
         return;
     }
     for (job = job != NULL ? job : it->job; job->there && !due_id_equal(job->id, ch->record.id);

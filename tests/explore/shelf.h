@@ -32,6 +32,7 @@ struct shelf {
     size_t room;      /* bytes that may be on their way to it; 0: any */
     uint64_t number;
     uint64_t answered;
+    unsigned dropped;        /* jobs, so far */
     const due_record *shown; /* what is loaded; ids are given by their order */
     size_t n_shown;
     const due_change *prepared;

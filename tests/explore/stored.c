@@ -27,6 +27,7 @@ struct shop {
 };
 
 static struct shop *shop;
+static uint64_t taken_late[3]; /* executions in which a taker has the job, is in doubt, has not */
 
 /* ---- Threads ---- */
 
@@ -103,13 +104,13 @@ static void close_now(void *arg)
     shop->closed = true;
 }
 
-/* A job that is due, for good, however long it takes. */
+/* A job that is due, for good, in so many ms, or (0) however long it takes. */
 static void take(void *arg)
 {
+    int64_t ms = (int64_t)(uintptr_t)arg;
     due_job job = { .queue = NULL };
 
-    (void)arg;
-    shop->taken = due_dequeue(shop->q, &job, DUE_FOREVER);
+    shop->taken = due_dequeue(shop->q, &job, ms > 0 ? DUE_MS(ms) : DUE_FOREVER);
     explore_note("take: %s", due_error_name(shop->taken));
     if (shop->taken == 0)
         due_job_done(&job);
@@ -206,6 +207,25 @@ static void taken_check(void)
     explore_check(!there || rc != 0, "it was handed out, and is there");
 }
 
+/* The same of one whose time may be up: any other answer says that it has stayed there. */
+static void taken_late_check(void)
+{
+    int rc = shop->taken;
+
+    explore_check(rc == 0 || rc == DUE_EINDOUBT || rc == DUE_ESTORE, "it answers %s",
+                  due_error_name(rc));
+    explore_check(shop->shelf.dropped == 0 || rc != DUE_ESTORE, "it has left, and nobody was told");
+    taken_late[rc == 0 ? 0 : rc == DUE_EINDOUBT ? 1 : 2]++;
+}
+
+static const char *taken_late_missed(void)
+{
+    return taken_late[0] == 0   ? "the job is never handed out"
+           : taken_late[1] == 0 ? "it is never in doubt"
+           : taken_late[2] == 0 ? "time is never up before it was sent"
+                                : NULL;
+}
+
 /* ---- Scenarios ---- */
 
 static void open_shop(enum due_confirm confirm)
@@ -295,17 +315,32 @@ static void fenced_setup(void)
     explore_thread("caller 1", put, as_arg(1));
 }
 
-/* The removal is in doubt when another program comes to own the jobs. */
-static void fenced_taken_setup(void)
+/* A job is due, and confirmed. */
+static void open_due_shop(void)
 {
     due_spec spec = { DUE_SPEC_INIT, .at_ns = DUE_S(1) };
 
     open_shop(DUE_CONFIRM_SYNC);
     shop->put[0] = due_enqueue(shop->q, &spec, 0, &shop->id[0]);
     explore_check(shop->put[0] == 0, "put: %s", due_error_name(shop->put[0]));
+}
+
+/* The removal is in doubt when another program comes to own the jobs. */
+static void fenced_taken_setup(void)
+{
+    open_due_shop();
     shop->shelf.doubt = 1;
-    explore_thread("taker", take, NULL);
+    explore_thread("taker", take, as_arg(0));
     explore_thread("intruder", take_over, NULL);
+}
+
+/* Time may be up when the removal, which another caller has sent, lands. */
+static void taken_late_setup(void)
+{
+    open_due_shop();
+    memset(taken_late, 0, sizeof taken_late);
+    explore_thread("taker", take, as_arg(1));
+    explore_thread("caller 1", put, as_arg(1));
 }
 
 /* The PUT of the job waits in the inbox when it begins. */
@@ -476,6 +511,15 @@ const struct explore_scenario explore_scenarios_stored[] = {
       .quick = EXPLORE_BOUNDS(2, 0, 0, 0),
       .deep = EXPLORE_BOUNDS(3, 1, 0, 0),
       .walks = 10 },
+    { .name = "stored_taken_late",
+      .about = "a removal lands while its taker's time is up",
+      .setup = taken_late_setup,
+      .idle = stored_idle,
+      .check = taken_late_check,
+      .quick = EXPLORE_BOUNDS(2, 0, 1, 0),
+      .deep = EXPLORE_BOUNDS(3, 1, 1, 0),
+      .walks = 10,
+      .missed = taken_late_missed },
     STORED("stored_cancel", "cancel and the PUT of its job", cancel_setup, (3, 0, 0, 0),
            (3, 1, 1, 0), 10),
     STORED("stored_cancel_late", "cancel, in doubt when time is up", cancel_late_setup,
