@@ -21,9 +21,11 @@
 #include "queue/job_records.h"
 #include "queue/queue.h"
 #include "store/share.h"
+#include "store/taking.h"
 
 #define RETURN_NS DUE_MS(200) /* before what was refused is put in again */
-#define SHORTER   8 /* a lease may be shorter by such a part of it, as it began with the claim */
+#define SHORTER   8 /* a lease may be shorter by such a part of it, as it began with the claim; */
+#define POLLED    4 /* that of who does not wait for more by such a part */
 
 /* ---- What a change says ---- */
 
@@ -325,11 +327,25 @@ static size_t hold_longer(struct due_queue *q, struct due__slot *slots, size_t n
     return kept;
 }
 
+/* Who does not wait cannot wait for more of a lease: taken jobs that have too little of it go
+ * back, to be claimed anew, for as long as is asked for now. */
+static void claim_anew(struct due_queue *q, const struct due__slot *slots, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t number = due__slot_job(slots[i]);
+        struct due__job *j = due__job_at(&q->slab, number);
+
+        due__word_keep(&j->word, due__load_relaxed(&j->word) | DUE__READY); /* J1: the caller's */
+        due__commit_submit(q, number, DUE__RELEASE, 0, NULL);
+    }
+}
+
 size_t due__sharing_fit(struct due_queue *q, const struct due__request *r, struct due__slot *slots,
                         size_t n, struct due__deadline *by, int *rc)
 {
     struct due__sharing *sh = q->commits->share;
     int64_t lease = due__sharing_lease_fit(r->lease_ns);
+    int64_t enough = lease - lease / (due__polls(r) ? POLLED : SHORTER);
     size_t done = 0;
 
     due__add_relaxed(&sh->taken, n); /* no edge: a guess */
@@ -338,13 +354,17 @@ size_t due__sharing_fit(struct due_queue *q, const struct due__request *r, struc
     for (size_t i = 0; lease > 0 && i < n; i++) { /* those that are held for long enough: first */
         struct due__slot s = slots[i];
 
-        if (left_of(q, due__slot_job(s), now) < lease - lease / SHORTER)
+        if (left_of(q, due__slot_job(s), now) < enough)
             continue;
         slots[i] = slots[done];
         slots[done++] = s;
     }
     if (lease <= 0 || done == n)
         return n;
+    if (due__polls(r)) {
+        claim_anew(q, slots + done, n - done);
+        return done;
+    }
     size_t some = n - done < AT_ONCE ? n - done : AT_ONCE;
     due__put_back(q, slots + done + some, n - done - some);
     return done + hold_longer(q, slots + done, some, lease, by, rc);

@@ -220,7 +220,7 @@ int due__lease_for(struct due_queue *q, const struct due__request *r, struct due
 {
     int64_t now = r->now_ns;
     int64_t lease = r->lease_ns;
-    int rc = DUE_ETIMEDOUT; /* the claim is over */
+    int rc = DUE_ESTALE; /* the claim is over */
 
     if (q->shared) { /* it begins before what is left of the claim is looked at */
         now = due__clock_now(&q->clock);
