@@ -372,6 +372,14 @@ static int ask_proxy(struct due_queue *q, struct due__ask *ask, int64_t until_ns
     return rc;
 }
 
+/* A job in a store has an id that ends in zeros: this is nobody's, and no store is asked for it. */
+static bool is_made_up(due_id id)
+{
+    static const due_id none;
+
+    return memcmp(id.byte + DUE_STORE_ID_BYTES, none.byte, sizeof id - DUE_STORE_ID_BYTES) != 0;
+}
+
 int due__sharing_ask(struct due_queue *q, struct due__ask *ask, struct due__deadline *by)
 {
     struct due__commits *c = q->commits;
@@ -379,6 +387,8 @@ int due__sharing_ask(struct due_queue *q, struct due__ask *ask, struct due__dead
     int rc = DUE_EAGAIN;
     int cancel;
 
+    if (is_made_up(ask->id))
+        return DUE_ENOENT;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* the store's calls may be points */
     if (q->proxies != DUE_PROXIES_ALWAYS && due__lock_try(&c->key)) { /* G1 */
         rc = due__sharing_answer(q, ask, until);

@@ -145,7 +145,7 @@ void shared_put(struct shared_shelf *it, unsigned n, int64_t due_ns)
 {
     struct shared_job *job = &it->job[n];
 
-    memset(&job->id, (int)n + 1, sizeof job->id);
+    memset(&job->id, (int)n + 1, DUE_STORE_ID_BYTES);
     job->state = SHARED_WAITS;
     job->due_ns = due_ns;
     it->all->stamp++;
@@ -155,9 +155,9 @@ void shared_put(struct shared_shelf *it, unsigned n, int64_t due_ns)
 /* A job of another process, which is still as that has put it. */
 static bool is_foreign(const struct shared_shelf *it, unsigned n)
 {
-    due_id id;
+    due_id id = { { 0 } };
 
-    memset(&id, (int)n + 1, sizeof id);
+    memset(&id, (int)n + 1, DUE_STORE_ID_BYTES);
     return due_id_equal(it->job[n].id, id);
 }
 

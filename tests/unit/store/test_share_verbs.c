@@ -62,6 +62,47 @@ MALL_TEST(share_verbs, a_batch_of_cancels_has_an_answer_for_each_wherever_it_is)
     mall_close(&m);
 }
 
+/* An id has 14 bytes in a store, and two of zero: one with others names nobody, whatever is in
+ * front of them. */
+MALL_TEST(share_verbs, an_id_with_more_bytes_than_any_names_no_job)
+{
+    struct mall m = mall_make(2);
+    due_spec spec = { DUE_SPEC_INIT, .data = "milk", .len = 4 };
+    due_id real = lab_enqueue(&m.lab[0], "tea", .at_ns = 50);
+    char bytes[8];
+    int64_t ns;
+    size_t len;
+    due_info info;
+    due_job job;
+
+    for (size_t i = 0; i < 2; i++) {
+        for (int at = 14; at < 16; at++) {
+            due_queue *q = m.lab[i].q;
+            due_id id = real;
+            int result;
+
+            id.byte[at] = 1;
+            cr_expect_eq(due_find(q, id, &info), DUE_ENOENT);
+            cr_expect_eq(due_remaining(q, id, &ns), DUE_ENOENT);
+            cr_expect_eq(due_read(q, id, bytes, sizeof bytes, &len), DUE_ENOENT);
+            cr_expect_eq(due_reschedule(q, id, 70), DUE_ENOENT);
+            cr_expect_eq(due_promote(q, id), DUE_ENOENT);
+            cr_expect_eq(due_update(q, id, "milk", 4), DUE_ENOENT);
+            cr_expect_eq(due_amend(q, id, &spec, DUE_SET_DATA), DUE_ENOENT);
+            cr_expect_eq(due_kick(q, id), DUE_ENOENT);
+            cr_expect_eq(due_cancel_batch(q, &id, 1, &result), 0);
+            cr_expect_eq(result, DUE_ENOENT);
+            cr_expect_eq(due_cancel(q, id, &job), DUE_ENOENT);
+            cr_expect_eq(due_cancel(q, id, NULL), DUE_ENOENT);
+        }
+    }
+    mall_turn_to(&m, 50);
+    cr_assert_eq(mall_take(&m, 1, &job), 0);
+    cr_expect_eq(job.deadline_ns, 50);
+    cr_expect_str_eq(lab_text(&m.lab[1], &job), "tea");
+    mall_close(&m);
+}
+
 /* ---- What is told ---- */
 
 #define TOLD 32
