@@ -41,6 +41,9 @@ struct crl_test {
 };
 
 __attribute__((weak)) struct crl_test *crl_first, **crl_end;
+__attribute__((weak)) struct crl_name {
+    const char *name;
+} crl_names[2];                         /* of the suite, and of the test, that runs in this child */
 __attribute__((weak)) int crl_failures; /* of this test: set by whichever thread */
 
 __attribute__((weak)) void crl_add(struct crl_test *t)
@@ -124,6 +127,9 @@ __attribute__((weak, noreturn)) void crl_end_with(int status)
 #define cr_skip(...)             (CRL_SAY("skipped", __VA_ARGS__), crl_end_with(CRL_SKIPPED))
 #define cr_skip_test             cr_skip
 
+#define criterion_current_suite (&crl_names[0])
+#define criterion_current_test  (&crl_names[1])
+
 /* ---- Tests ----------------------------------------------------------------------------------- */
 
 #define CRL_PUT(variable, s, n, body, ...)                                    \
@@ -158,6 +164,8 @@ __attribute__((weak, noreturn)) void crl_run(const struct crl_test *t, const str
 {
     void (*const steps[])(void) = { suite->init, t->how.init, t->run, t->how.fini, suite->fini };
 
+    crl_names[0].name = t->suite;
+    crl_names[1].name = t->name;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         if (steps[i] != NULL)
             steps[i]();
