@@ -84,7 +84,8 @@ static int change(struct due_queue *q, const due_spec *s, due_id id, struct due_
     if (!due__is_elsewhere(q, rc))
         return rc;
     ask.at_ns = due__timed(s) ? s->at_ns : due__time_add(due__jobs_now(q), s->delay_ns);
-    return q->journal->ask(q, &ask, by);
+    rc = q->journal->ask(q, &ask, by);
+    return due__came_meanwhile(q, id, rc) ? DUE_ENOENT : rc;
 }
 
 int due__enqueue_shared_key(struct due_queue *q, const due_spec *s, int64_t timeout_ns,

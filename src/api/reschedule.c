@@ -108,16 +108,19 @@ static int reschedule(struct due_queue *q, due_id id, int64_t at_ns)
     if (due__forked(q))
         return DUE_EFORK;
     bool inside = due__inside_stored(q);
-    int rc = due__id_find(q, id, &by, &number, &generation);
-    if (rc == 0)
-        rc = due__reschedule(q, number, generation, at_ns, &by);
-    if (due__is_elsewhere(q, rc)) {
+    int rc;
+    do {
+        rc = due__id_find(q, id, &by, &number, &generation);
+        if (rc == 0)
+            rc = due__reschedule(q, number, generation, at_ns, &by);
+        if (!due__is_elsewhere(q, rc))
+            break;
         struct due__ask ask = { .kind = DUE__ASK_MOVE, .id = id, .at_ns = at_ns };
 
         if (at_ns == AT_NOW)
             ask.at_ns = due__jobs_now(q);
         rc = q->journal->ask(q, &ask, &by);
-    }
+    } while (due__came_meanwhile(q, id, rc));
     rc = due__named(q, rc);
     due__inside_end(q, inside);
     return rc;

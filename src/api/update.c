@@ -370,16 +370,19 @@ int due_amend(due_queue *q, due_id id, const due_spec *spec, unsigned what)
     if (!due__time_ok(s))
         return DUE_EINVAL;
     bool inside = due__inside_stored(q);
-    rc = due__id_find(q, id, &by, &number, &generation);
     int64_t at = s->at_ns;
     if (!due__timed(s) && (what & DUE_SET_TIME))
         at = due__time_add(due__jobs_now(q), s->delay_ns);
-    if (rc == 0 && due__in_store(q) && what != DUE_SET_TIME)
-        rc = due__release_ahead(q, number, generation, &by);
-    if (due__is_elsewhere(q, rc))
+    do {
+        rc = due__id_find(q, id, &by, &number, &generation);
+        if (rc == 0 && due__in_store(q) && what != DUE_SET_TIME)
+            rc = due__release_ahead(q, number, generation, &by);
+        if (rc == 0)
+            rc = amend(q, number, generation, s, what, at, &by);
+        if (!due__is_elsewhere(q, rc))
+            break;
         rc = amend_in_store(q, id, s, what, at, &by);
-    else if (rc == 0)
-        rc = amend(q, number, generation, s, what, at, &by);
+    } while (due__came_meanwhile(q, id, rc));
     rc = due__named(q, rc);
     due__inside_end(q, inside);
     return rc;

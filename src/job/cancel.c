@@ -152,6 +152,8 @@ int due__cancel_with_key(struct due_queue *q, due_id id, const void *key, size_t
     if (!marks && !due__is_elsewhere(q, rc))
         return rc;
     rc = q->journal->ask(q, &ask, by);
+    if (!marks && due__came_meanwhile(q, id, rc))
+        return due__cancel_with_key(q, id, key, len, job, by);
     bool here = marks || marked[0] != DUE__NO_JOB;
     return rc == DUE_ENOENT && here ? DUE_EBUSY : rc; /* it saw the mark */
 }

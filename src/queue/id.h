@@ -65,4 +65,17 @@ static inline int due__id_find(struct due_queue *q, due_id id, struct due__deadl
     return due__id_read(q, id, number, generation) ? 0 : DUE_ENOENT;
 }
 
+/* The store says that somebody holds the job (@rc): is that this process, which has claimed it
+ * since the call looked for it here, for nobody so far?  Then the call is to be made again. */
+static inline bool due__came_meanwhile(struct due_queue *q, due_id id, int rc)
+{
+    uint32_t number;
+    uint32_t generation;
+
+    if (rc != DUE_EBUSY || !q->shared || !due__id_read(q, id, &number, &generation))
+        return false;
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
+    return due__word_generation(w) == generation && due__word_state(w) == DUE__WAITING;
+}
+
 #endif
