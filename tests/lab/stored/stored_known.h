@@ -300,7 +300,11 @@ static const struct stored_known stored_many = {
       "dequeue.gives_everything_after_a_long_stall_in_order "
       "dequeue_batch.drains_20000_due_at_once_in_order "
       "keys.kept_keys_go_when_their_time_is_over "
-      "refused.pages_make_an_enqueue_fail_and_the_queue_goes_on ",
+      "keys.many_keys_are_found_while_the_table_grows_and_shrinks "
+      "refused.pages_make_an_enqueue_fail_and_the_queue_goes_on "
+      "reschedule.storm_leaves_no_growing_heap_behind "
+      "retry.equal_policies_are_one_and_there_are_65535 "
+      "topics.by_the_thousand_keep_their_jobs_apart ",
 };
 /* clang-format on */
 
