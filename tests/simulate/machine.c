@@ -285,7 +285,7 @@ static struct fiber *choose_of(bool back)
 }
 
 /* Where time passes although somebody could go on, it may do so rather than that he goes on who is
- * held back. */
+ * held back; but not where there is plenty, which he may still be in the way of. */
 static struct fiber *choose(void)
 {
     struct fiber *f;
@@ -294,7 +294,8 @@ static struct fiber *choose(void)
         int64_t next = machine_next_wake();
 
         f = choose_of(true);
-        if (f == NULL || machine.o.jump_every == 0 || next == DUE_FOREVER || machine_below(4) != 0)
+        bool passes = machine.o.jump_every != 0 && machine.plenty == 0 && next != DUE_FOREVER;
+        if (f == NULL || !passes || machine_below(4) != 0)
             break;
         if (next > machine.now_ns)
             machine.now_ns = next;
