@@ -125,6 +125,8 @@ static bool take_back(struct memory_disk *disk, struct memory_undo *undo)
         undo->was[i] = NULL;
         if (undo->key[i] != NULL)
             memory_keys_restore(&disk->keys, undo->key[i]);
+        if (undo->key[i] != NULL && owner != NULL && undo->writer != owner->writer)
+            memory_keys_mark(&disk->keys, undo->key[i], true); /* it was another's to know */
     }
     if (undo->settings != NULL)
         memory_settings_back(disk, undo->settings, undo->n_settings);

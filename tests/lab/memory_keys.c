@@ -74,6 +74,7 @@ void memory_keys_set(struct memory_keys *keys, const void *key, size_t len, due_
     (*link)->id = id;
     (*link)->until_ns = until_ns;
     (*link)->number = ++keys->number;
+    (*link)->stray = false;
 }
 
 void memory_keys_drop(struct memory_keys *keys, const void *key, size_t len)
@@ -111,6 +112,7 @@ struct memory_key *memory_keys_note(const struct memory_keys *keys, const void *
         note->id = is->id;
         note->until_ns = is->until_ns;
         note->number = is->number;
+        note->stray = is->stray;
     }
     return note;
 }
@@ -121,6 +123,15 @@ void memory_keys_restore(struct memory_keys *keys, const struct memory_key *was)
         memory_keys_drop(keys, was->bytes, was->len);
     else
         memory_keys_set(keys, was->bytes, was->len, was->id, was->until_ns);
+    memory_keys_mark(keys, was, was->stray);
+}
+
+void memory_keys_mark(struct memory_keys *keys, const struct memory_key *which, bool stray)
+{
+    struct memory_key *key = keys->slots > 0 ? *at(keys, which->bytes, which->len) : NULL;
+
+    if (key != NULL)
+        key->stray = stray;
 }
 
 void memory_keys_clear(struct memory_keys *keys)

@@ -13,6 +13,7 @@ struct memory_key {
     due_id id;               /* the job that has it, or had it */
     int64_t until_ns;        /* kept until then; 0: of a live job */
     uint64_t number;         /* of its last change: the order of a listing */
+    bool stray;              /* a test says so: no queue knows that the job has it; until it does */
     size_t len;
     unsigned char bytes[];
 };
@@ -37,6 +38,8 @@ const struct memory_key *memory_keys_behind(const struct memory_keys *keys, uint
 /* A copy of what is known of a key, also that it is not there (number 0), and back to that. */
 struct memory_key *memory_keys_note(const struct memory_keys *keys, const void *key, size_t len);
 void memory_keys_restore(struct memory_keys *keys, const struct memory_key *was);
+/* Its mark, if it is there. */
+void memory_keys_mark(struct memory_keys *keys, const struct memory_key *which, bool stray);
 
 void memory_keys_clear(struct memory_keys *keys);
 void memory_keys_free(struct memory_keys *keys);

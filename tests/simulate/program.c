@@ -316,6 +316,12 @@ static void check_topics(const struct program *p)
     }
 }
 
+/* Of a queue that is to be empty. */
+static bool keys_left(const struct program *p)
+{
+    return plan_has(p->plan, KIND_STORED) && !plan_has(p->plan, KIND_RETAIN) && store_keys() > 0;
+}
+
 static void check_stats(const struct program *p)
 {
     struct due_stats s = look(p);
@@ -325,7 +331,7 @@ static void check_stats(const struct program *p)
         inside = plan_has(p->plan, KIND_CANCEL) || plan_has(p->plan, KIND_ROUNDS)
                      ? 0
                      : inside - (s.acked - p->acked); /* the pool's */
-    if (plan_has(p->plan, KIND_STORED) && !plan_has(p->plan, KIND_RETAIN) && store_keys() > 0)
+    if (keys_left(p))
         machine_fail("%zu keys are in the store, and no job", store_keys());
     if (s.waiting + s.leased + s.dead + s.ready + s.lent + s.mended + s.unsettled + inside != 0)
         machine_fail("stats at the end: %" PRIu64 " waiting, %" PRIu64 " leased, %" PRIu64
@@ -426,7 +432,7 @@ static void take_all_out(struct program *p)
     } while (kicked > 0);
     if (stored) {
         /* After a loss the queue reads everything once more, to drop what it does not know. */
-        for (int i = 0; i < 20 && store_jobs() > 0; i++)
+        for (int i = 0; i < 20 && (store_jobs() > 0 || keys_left(p)); i++)
             machine_sleep(DUE_S(1));
         if (settings_stored())
             check_settings_there(p);

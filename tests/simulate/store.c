@@ -104,6 +104,27 @@ static int end(struct slow *s, int rc, int64_t until_ns)
     return rc;
 }
 
+/* Is it kept, or shown with a job? */
+static bool is_shown(const struct memory_key *key)
+{
+    const struct memory_job *job = memory_jobs_find(&disk->jobs, key->id);
+
+    if (key->until_ns != 0 || job == NULL)
+        return key->until_ns != 0;
+    due_record r = memory_job_record(&disk->jobs, job);
+    return r.key_len == key->len && memcmp(r.key, key->bytes, r.key_len) == 0;
+}
+
+/* A program that opens the queue will not hear of these.  After a loss the one before it knew which
+ * keys its jobs had given up, and had to free what came back of them; if it ended before it had,
+ * they stay (docs/redis-layout.md), until a job has the key again. */
+static void note_strays(void)
+{
+    for (size_t i = 0; i < disk->keys.slots; i++)
+        for (struct memory_key *key = disk->keys.table[i]; key != NULL; key = key->next)
+            key->stray = !is_shown(key);
+}
+
 static int slow_open(due_store *store, const struct due_store_open *how,
                      struct due_store_info *info, due_error *error)
 {
@@ -119,6 +140,7 @@ static int slow_open(due_store *store, const struct due_store_open *how,
         owner_process = s->process;
         taken++;
         tell_taken();
+        note_strays();
         lost = false;
     }
     return end(s, rc, how->until_ns);
@@ -414,5 +436,10 @@ bool store_paused(const char *topic, int64_t *limit)
 
 size_t store_keys(void)
 {
-    return memory_disk_keys(disk);
+    size_t strays = 0;
+
+    for (size_t i = 0; losses > 0 && i < disk->keys.slots; i++)
+        for (const struct memory_key *key = disk->keys.table[i]; key != NULL; key = key->next)
+            strays += key->stray;
+    return memory_disk_keys(disk) - strays;
 }

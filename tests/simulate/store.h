@@ -31,6 +31,7 @@ void store_judge(void);
 size_t store_jobs(void);
 /* Is the topic of this name paused there; and its limit. */
 bool store_paused(const char *topic, int64_t *limit);
+/* Keys that are taken; after losses but those that the running program cannot know of. */
 size_t store_keys(void);
 
 #endif
