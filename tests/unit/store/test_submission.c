@@ -288,7 +288,7 @@ Test(sender, has_these_states_and_no_others, .timeout = 10)
         c.sender = (enum due__sender)steps[i].from;
         cr_expect_eq(due__sender_unsure(&c), steps[i].from == S || steps[i].from == D);
         due__sender_on(&c, steps[i].event);
-        cr_expect_eq(c.sender, steps[i].to, "%zu: %d", i, (int)c.sender);
+        cr_expect_eq((int)c.sender, steps[i].to, "%zu: %d", i, (int)c.sender);
     }
 }
 
