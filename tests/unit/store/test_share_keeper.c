@@ -166,6 +166,67 @@ MALL_TEST(share_keeper, gives_up_what_another_has_by_then)
     mall_close(&m);
 }
 
+/* Its jobs are others' when their leases are over, and no sooner. */
+MALL_TEST(share_keeper, of_a_process_that_was_turned_out_extends_nothing)
+{
+    struct mall m = mall_make(2);
+    struct desk desk = begin_handler(&m);
+    struct crew_call other;
+
+    memory_store_evict(m.store[1]);
+    crew_call_reserve(&other, m.lab[0].q, NULL, 0, 10 * LEASE, DUE_FOREVER);
+    crew_call_asleep(&other);
+    turn(&m, 60);
+    turn(&m, LEASE - 1);
+    cr_expect_eq(settled_end(&desk), LEASE);
+    cr_expect(!atomic_load(&other.thread.back));
+    turn(&m, LEASE);
+    cr_expect_eq(due_job_stopping(desk.state->at), 1);
+    cr_expect_eq(crew_call_answer(&other), 0);
+    turn(&m, 3 * LEASE);
+    cr_expect_eq(due_job_stopping(desk.state->at), 1);
+    cr_expect_leq(desk_stats(&desk).extended, 1u);
+    desk_let_go(&desk, due_answer_ack());
+    WAIT_UNTIL(desk_stats(&desk).handled == 1);
+    cr_expect_eq(desk_stats(&desk).acked, 0u);
+    cr_expect_eq(due_ack(&other.job), 0);
+    desk_close(&desk);
+    cr_expect_eq(memory_disk_jobs(m.disk), 0u);
+    mall_close(&m);
+}
+
+static int close_main(void *q)
+{
+    return due_close(q, DUE_CLOSE_DISCARD, DUE_FOREVER);
+}
+
+/* The handler's answer is sent after it, and waited for. */
+MALL_TEST(share_keeper, is_waited_for_by_who_closes_the_queue)
+{
+    struct mall m = mall_make(2);
+    struct desk desk = begin_handler(&m);
+    struct crew_thread closes;
+
+    fail(&m, MEMORY_AWAY, MEMORY_ALWAYS);
+    turn(&m, 60);
+    expect_on_its_way(&desk, LEASE);
+    crew_go(&closes, close_main, m.lab[1].q);
+    crew_until_asleep(&closes);
+    cr_expect_eq(due_job_stopping(desk.state->at), 1);
+    turn(&m, 90);
+    expect_on_its_way(&desk, LEASE);
+    desk_let_go(&desk, due_answer_ack());
+    crew_until_others_asleep();
+    cr_expect(!atomic_load(&closes.back));
+    cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+    memory_store_forgive(m.store[1]);
+    cr_expect_eq(crew_join(&closes), 0);
+    cr_expect_eq(desk_stats(&desk).acked, 1u);
+    desk_close(&desk);
+    cr_expect_eq(memory_disk_jobs(m.disk), 0u);
+    mall_close(&m);
+}
+
 /* There it has one, in a hundred years, from which the keeper counts. */
 MALL_TEST(share_keeper, leaves_a_lease_without_end_alone)
 {
@@ -175,8 +236,8 @@ MALL_TEST(share_keeper, leaves_a_lease_without_end_alone)
     lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
     desk_until_begun(&desk);
     crew_until_others_asleep();
-    turn(&m, DUE_S(86400));
-    turn(&m, DUE_S(2 * 86400));
+    turn(&m, DUE_S(1));
+    turn(&m, DUE_S(2));
     cr_expect_gt(settled_end(&desk), DUE_S(86400) * 36500);
     cr_expect_eq(desk_stats(&desk).extended, 0u);
     end_handler(&m, &desk);
@@ -270,6 +331,7 @@ MALL_TEST(share_keeper, leaves_a_handler_in_time_that_extends_its_job)
 
     mall_join(&m, hurries);
     struct desk desk = begin_handler(&m);
+    int rc;
     due_job job = *desk.state->at;
     fail(&m, MEMORY_AWAY, MEMORY_ALWAYS);
     turn(&m, 60);
@@ -277,7 +339,9 @@ MALL_TEST(share_keeper, leaves_a_handler_in_time_that_extends_its_job)
     expect_on_its_way(&desk, LEASE);
     memory_store_forgive(m.store[1]);
     cr_expect_eq(settled_end(&desk), 60 + LEASE, "the keeper's");
-    cr_expect_eq(due_extend(&job, 10 * LEASE), 0);
+    while ((rc = due_extend(&job, 10 * LEASE)) == DUE_ETIMEDOUT || rc == DUE_EINDOUBT)
+        continue; /* the machine is busy */
+    cr_expect_eq(rc, 0, "%s", due_error_name(rc));
     cr_expect_eq(settled_end(&desk), 60 + 10 * LEASE);
     end_handler(&m, &desk);
 }
