@@ -437,11 +437,8 @@ static void take_all_out(struct program *p)
         if (settings_stored())
             check_settings_there(p);
     }
-    for (int i = 0; i < 2000 && is_clearing_away(p); i++) { /* he may be held back for long */
+    for (int i = 0; i < 20 && is_clearing_away(p); i++)
         machine_sleep(DUE_MS(1));
-        if (look(p).dead > 0 && client_kick_all(&p->own) > 0)
-            take_waiting_out(p);
-    }
     check_stats(p);
 }
 
