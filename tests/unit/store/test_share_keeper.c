@@ -8,6 +8,16 @@
 #define LEASE 100
 #define PART  13 /* an eighth of it, as the keeper counts: so soon it tries again */
 
+/* Process 1 waits for its store however busy the machine is. */
+static struct mall mall_of_two(void)
+{
+    struct mall m = mall_make(1);
+    const struct lab_options waits = { .with.store_timeout_ns = DUE_S(50) };
+
+    mall_join(&m, waits);
+    return m;
+}
+
 /* ---- A handler that runs ---- */
 
 /* Process 1 has a pool, and its handler a job since 0. */
@@ -72,7 +82,7 @@ static void fail(struct mall *m, enum memory_fault_kind kind, uint64_t times)
 MALL_TEST(share_keeper, tries_again_what_the_store_has_refused)
 {
     for (int refused = 1; refused <= 3; refused++) {
-        struct mall m = mall_make(2);
+        struct mall m = mall_of_two();
         struct desk desk = begin_handler(&m);
         int64_t at = 50;
 
@@ -111,7 +121,7 @@ MALL_TEST(share_keeper, goes_on_when_the_store_is_there_again)
                  { MEMORY_DOUBT_LANDED, 140, 160 } };
 
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        struct mall m = mall_make(2);
+        struct mall m = mall_of_two();
         struct desk desk = begin_handler(&m);
         int64_t at = ways[i].at_ns;
 
@@ -138,7 +148,7 @@ MALL_TEST(share_keeper, goes_on_when_the_store_is_there_again)
 /* Its handler is told, and so is who has it now, of nothing. */
 MALL_TEST(share_keeper, gives_up_what_another_has_by_then)
 {
-    struct mall m = mall_make(2);
+    struct mall m = mall_of_two();
     struct desk desk = begin_handler(&m);
     due_job job;
     int64_t end;
@@ -169,7 +179,7 @@ MALL_TEST(share_keeper, gives_up_what_another_has_by_then)
 /* Its jobs are others' when their leases are over, and no sooner. */
 MALL_TEST(share_keeper, of_a_process_that_was_turned_out_extends_nothing)
 {
-    struct mall m = mall_make(2);
+    struct mall m = mall_of_two();
     struct desk desk = begin_handler(&m);
     struct crew_call other;
 
@@ -203,7 +213,7 @@ static int close_main(void *q)
 /* The handler's answer is sent after it, and waited for. */
 MALL_TEST(share_keeper, is_waited_for_by_who_closes_the_queue)
 {
-    struct mall m = mall_make(2);
+    struct mall m = mall_of_two();
     struct desk desk = begin_handler(&m);
     struct crew_thread closes;
 
@@ -230,7 +240,7 @@ MALL_TEST(share_keeper, is_waited_for_by_who_closes_the_queue)
 /* There it has one, in a hundred years, from which the keeper counts. */
 MALL_TEST(share_keeper, leaves_a_lease_without_end_alone)
 {
-    struct mall m = mall_make(2);
+    struct mall m = mall_of_two();
     struct desk desk = desk_open_with(&m.lab[1], 1, .lease_ns = DUE_FOREVER);
 
     lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
@@ -276,7 +286,7 @@ MALL_TEST(share_keeper, does_not_take_its_job_from_a_handler_that_extends_it)
 
     for (size_t i = 0; i < 3; i++)
         for (size_t j = 0; j < 3; j++) {
-            struct mall m = mall_make(2);
+            struct mall m = mall_of_two();
             struct desk desk = begin_handler(&m);
             struct extending e;
 
@@ -303,7 +313,7 @@ MALL_TEST(share_keeper, does_not_take_its_job_from_a_handler_that_extends_it)
 /* And the other way about. */
 MALL_TEST(share_keeper, looks_again_when_a_handler_extends_its_job)
 {
-    struct mall m = mall_make(2);
+    struct mall m = mall_of_two();
     struct desk desk = begin_handler(&m);
     struct extending e;
 
@@ -349,7 +359,7 @@ MALL_TEST(share_keeper, leaves_a_handler_in_time_that_extends_its_job)
 /* Who has lost his job meanwhile is told so. */
 MALL_TEST(share_keeper, waits_with_a_handler_whose_job_another_has)
 {
-    struct mall m = mall_make(2);
+    struct mall m = mall_of_two();
     struct desk desk = begin_handler(&m);
     struct extending e;
     due_job job;
