@@ -281,7 +281,8 @@ static void *block_new(size_t size)
         size_t whole = sizeof *h + ((size_t)64 << kind);
 
         if (kind >= KINDS || whole > ARENA_BYTES - used) {
-            fprintf(stderr, "simulate: the arena is used up\n");
+            machine_fail("%zu bytes are wanted, and %zu are out", size, used);
+            fprintf(stderr, "simulate: the arena is used up\n"); /* by none of its threads */
             exit(2);
         }
         h = (struct head *)(void *)(arena + used);
