@@ -276,7 +276,10 @@ static void told_enqueue(struct ledger *l, unsigned thread, struct content *c, c
         j = own;
     } else if (book_may_be(l, j, c)) {
         book_merge(l, c, j);
-        l->v.told += told_ok(answer) && !l->async;
+        if (j->born_line == 0) /* who was told its id first was in doubt */
+            told_put(l, j, answer);
+        else
+            l->v.told += told_ok(answer) && !l->async;
         (c->keeps ? told_kept : told_content)(l, thread, j, c, answer, alone);
     } else {
         l->v.phantom++;

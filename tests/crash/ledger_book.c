@@ -189,6 +189,7 @@ void book_name(struct ledger *l, struct job *j, const char *id)
     if (j->id[0] != '\0' || id[0] == '\0')
         return;
     snprintf(j->id, sizeof j->id, "%s", id);
+    j->named_line = l->lines;
     *slot_of_id(l, j->id) = book_place(l, j) + 1;
 }
 
@@ -252,8 +253,7 @@ bool book_may_be(struct ledger *l, const struct job *j, const struct content *c)
     uint32_t key = l->jobs[c->own].key;
 
     return key != 0 && key == j->key &&
-           (c->changes || (book_content(l, j->number)->changes &&
-                           (j->born_line == 0 /* in doubt */ || c->line < j->born_line)));
+           (c->changes || (book_content(l, j->number)->changes && c->line < j->named_line));
 }
 
 void book_merge(struct ledger *l, struct content *c, struct job *j)

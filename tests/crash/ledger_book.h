@@ -82,7 +82,8 @@ struct job {
     bool lent;          /* it came again while somebody had it, who may have its bytes still */
     uint64_t mark;      /* line of the last answer that waits for a flush */
     uint64_t born_line; /* it surely was there */
-    uint64_t touched;   /* it was last wanted to be changed */
+    uint64_t named_line; /* its id was told first */
+    uint64_t touched;    /* it was last wanted to be changed */
     uint64_t alive_line; /* it was last seen not to be dead */
     uint64_t handed_line;
     uint64_t doubted;   /* a removal of it last ended in doubt */

@@ -6,6 +6,11 @@
     "1 1 enqueue? 1 5 0 0 7 refuse 300\n1 2 enqueue! 1 DUE_OK id1\n" HELD SAYS( \
         "ack", "DUE_OK") "3 400 flush?\n3 401 flush! DUE_OK\n"
 
+/* Job 1 is changed by 2, which is told its id first, in doubt. */
+#define LATER(answer, policy)                               \
+    "3 1 enqueue? 1 5 0 0 7 refuse\n" ADD("2", "5", policy, \
+                                          "DUE_EINDOUBT id1") "3 3 enqueue! 1 " answer " id1\n"
+
 /* Job 1 was out and waits again, while 2 has taken its key over and 3 has replaced what 2 carries;
  * whoever has enqueued 3 is told first. */
 #define GIVEN_BACK "2 8 nack? id1 1\n2 8 nack! id1 DUE_OK\n"
@@ -212,11 +217,21 @@ const struct script key_scripts[] = {
       0,
       { .told = 2, .handed = 1, .early = 1 } },
     { "replaced in doubt by a call that was told of it first",
-      "3 1 enqueue? 1 5 0 0 7 refuse\n" ASK(
-          "2", "5", "replace") "1 2 enqueue! 2 DUE_EINDOUBT id1\n3 3 enqueue! 1 DUE_EINDOUBT id1\n",
+      LATER("DUE_EINDOUBT", "replace"),
       OUT("2", "id1", "2000"),
       0,
       { .handed = 1 } },
+    { "the same, and who was told later is sure",
+      LATER("DUE_OK", "earliest"),
+      OUT_1("2000"),
+      0,
+      { .told = 1, .handed = 1 } },
+    { "the same, and it is lost", LATER("DUE_OK", "earliest"), "", 0, { .told = 1, .lost = 1 } },
+    { "in doubt, and known before another call, which says that it has begun it",
+      ADD("2", "5", "replace", "DUE_EINDOUBT id1") ADD("1", "5", "refuse", "DUE_OK id1"),
+      "",
+      0,
+      { .phantom = 1 } },
     { "put off by a call that was told of it first, and behind another",
       ASK("1", "5", "debounce") "3 2 enqueue? 2 50 0 0 7 refuse\n" PUT(
           "3", "20") "1 3 enqueue! 1 DUE_OK id1\n3 3 enqueue! 2 DUE_OK id1\n",
