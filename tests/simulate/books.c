@@ -209,8 +209,9 @@ static void check_missed(unsigned thread, const struct caller *c)
         plan_has(plan, KIND_CLEARS)) /* who clears a topic has claimed jobs that it has not shown */
         return;
     for (uint64_t i = 1; (b = books_job(i)) != NULL; i++) {
-        if (b->due_by_ns <= c->clock_ns && b->due_since < c->rule.begun && b->calls == 0 &&
-            b->rule.group == 0 && (c->topics == BOOKS_ANY || (c->topics >> b->topic & 1) != 0))
+        if (b->due_by_ns <= c->clock_ns && b->due_since < c->rule.begun &&
+            !rules_named_since(b, c->rule.begun) && b->rule.group == 0 &&
+            (c->topics == BOOKS_ANY || (c->topics >> b->topic & 1) != 0))
             machine_fail("thread %u finds nothing, and job %llu has been due all the while", thread,
                          number_of(b));
     }

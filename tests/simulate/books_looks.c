@@ -46,10 +46,11 @@ static bool undisturbed(const struct caller *c)
     return !books_taken_since(c) && !c->rule.gap && plan->close == CLOSE_QUIET;
 }
 
-/* It has waited since before the call, for no later than that. */
+/* It has waited since before the call, for no later than that, and all the while. */
 static bool has_waited(const struct caller *c, const struct book *b)
 {
-    return b->due_by_ns != DUE_FOREVER && b->due_since < c->rule.begun && b->calls == 0;
+    return b->due_by_ns != DUE_FOREVER && b->due_since < c->rule.begun &&
+           !rules_named_since(b, c->rule.begun);
 }
 
 bool books_undisturbed(unsigned thread)

@@ -131,6 +131,11 @@ void rules_call(struct rule_call *c)
     c->gap = puts_under_way > 0;
 }
 
+bool rules_named_since(const struct book *b, uint64_t event)
+{
+    return b->calls > 0 || b->returned > event;
+}
+
 /* ---- Order ---- */
 
 static bool ordered(void)
@@ -172,12 +177,6 @@ void rules_touched(struct book *b)
         f->next->rule.last = f->last;
 }
 
-/* Somebody may have had it for a moment since then: who reads many bytes of it, or changes it. */
-static bool named_since(const struct book *b, uint64_t event)
-{
-    return b->calls > 0 || b->returned > event;
-}
-
 /* A put that begins while somebody takes may stop before it has linked its job to the one before,
  * which cannot be sorted in until then. */
 static void check_order(struct book *b, const struct rule_call *c, const due_job *job)
@@ -193,7 +192,7 @@ static void check_order(struct book *b, const struct rule_call *c, const due_job
     for (struct book *it = first; it != NULL && !c->gap; it = it->rule.next)
         if (it->topic == b->topic && it->rule.group == b->rule.group && it->rule.in < c->begun &&
             (!gap || it->rule.in < sorted) && it->rule.at_ns < job->deadline_ns &&
-            it->rule.passed == 0 && !named_since(it, c->begun))
+            it->rule.passed == 0 && !rules_named_since(it, c->begun))
             it->rule.passed = events;
 }
 
@@ -206,7 +205,7 @@ static bool was_due(int topic, const struct rule_call *c)
 
     for (uint64_t i = 1; (b = books_job(i)) != NULL; i++)
         if (b->topic == topic && b->due_by_ns <= c->clock_ns && b->due_since < c->begun &&
-            b->calls == 0 && b->rule.group == 0 && !rounds_repeats(b))
+            !rules_named_since(b, c->begun) && b->rule.group == 0 && !rounds_repeats(b))
             return true;
     return false;
 }

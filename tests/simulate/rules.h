@@ -60,6 +60,9 @@ void rules_call(struct rule_call *c);
 void rules_in(struct book *b, int64_t at_ns); /* told to be in, due at @at_ns */
 /* Somebody names it, has it, or it is gone: its order is not known any more. */
 void rules_touched(struct book *b);
+/* Has a call named it since this event?  Then somebody may have had it for a moment, in which it
+ * did not wait: who reads many bytes of it, or changes it. */
+bool rules_named_since(const struct book *b, uint64_t event);
 /* @others take meanwhile. */
 void rules_handed(struct book *b, const struct rule_call *c, const due_job *job, int64_t now_ns,
                   bool others);
