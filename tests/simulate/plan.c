@@ -140,6 +140,11 @@ static uint32_t rate(const struct plan *p, enum plan_kind kind, uint64_t drawn)
     return plan_has(p, kind) ? (uint32_t)drawn : 0;
 }
 
+/* About so long a pool has a job until it is answered for.  Where time jumps more often (it likes
+ * to jump to where somebody wakes, so to the end of a lease) leases end before nearly every answer:
+ * a job is handled a hundred thousand times, and meanwhile others wait for its room. */
+#define HANDLED_STEPS 200u
+
 static void draw_machine(struct plan *p, uint64_t *random)
 {
     struct machine_options *m = &p->machine;
@@ -154,6 +159,9 @@ static void draw_machine(struct plan *p, uint64_t *random)
     m->back_kind = model_random(random);
     m->back_steps = PICK(random, 100, 1000, 10000, 10000);
     m->jump_every = rate(p, KIND_JUMPS, PICK(random, 10, 100, 1000));
+    if ((p->drawn >> KIND_WORKERS & 1) != 0 && m->jump_every > 0 &&
+        m->jump_every * m->switch_every < HANDLED_STEPS)
+        m->jump_every = HANDLED_STEPS / m->switch_every;
     m->jump_max_ns = (int64_t)PICK(random, 1, 1000, 1000000, 100000000);
     m->drift_every = rate(p, KIND_DRIFT, PICK(random, 1, 3, 20));
     m->spurious_every = rate(p, KIND_SPURIOUS, PICK(random, 3, 20, 100));
