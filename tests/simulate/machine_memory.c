@@ -209,7 +209,7 @@ bool explore_swap(volatile void *p, unsigned size, uint64_t *expected, uint64_t 
 
 /* ---- Allocations: powers of two, each kind with a list of what is free ---- */
 
-#define ARENA_BYTES (1u << 29)
+#define ARENA_BYTES (1u << 30)
 #define KINDS       26u /* from 64 bytes on */
 #define POISON      512u
 #define LINE        64u

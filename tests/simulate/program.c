@@ -293,7 +293,7 @@ static void take_waiting_out(struct program *p)
         if (some)
             continue;
         s = look(p);
-        if (s.waiting + s.leased == 0)
+        if (s.waiting + s.leased == 0 && for_good) /* also a round that a poll has left */
             break;
         if (timeout < DUE_S(10))
             timeout *= 2;
