@@ -247,6 +247,7 @@ void due__sharing_left(struct due_queue *q, const struct due__entry *e)
     case DUE__BURY:
         due__add_relaxed(&q->buried, 1); /* no edge: a counter */
         due__dead_letter_at(q, e->number)->cause = 0;
+        due__count(q, e->number, DUE__F_DEAD, -1); /* it is dead in the store, not here */
         break;
     default:
         break;

@@ -18,7 +18,7 @@
 
 #define FIBERS_MAX 8u
 #define BUFFER_MAX 12u
-#define STEPS_MAX  20000u
+#define STEPS_MAX  40000u
 
 enum fiber_state { RUNNABLE, PARKED, JOINING, ENDED };
 

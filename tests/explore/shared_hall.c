@@ -365,7 +365,7 @@ void hall_open_for(int64_t lease_ns)
                       .reserve = 1 };
     int rc = due_open(&hall->q, &o, NULL);
     explore_check(rc == 0, "open: %s", due_error_text(rc));
-    hall->wall_ns = due_now(hall->q) - explore_now();
+    hall->wall_ns = due__clock_now(&hall->q->clock) - explore_now();
 }
 
 void hall_open(void)

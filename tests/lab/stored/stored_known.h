@@ -280,6 +280,7 @@ static const struct stored_known stored_known[] = {
       "workers_pause.of_who_finds_no_memory_is_twice_as_long_each_time " },
     { "",
       "it looks into a queue that has its jobs in memory only",
+      "event_loop.has_its_descriptor_set_to_the_head_to_the_nanosecond "
       "calls.that_were_lost_are_known "
       "nothing_yet.is_over_for_one_that_was_left_in_the_inbox "
       "nothing_yet.needs_no_lock "

@@ -459,7 +459,9 @@ static struct mall in_doubt(bool dead, enum memory_fault_kind kind, due_id *ids,
         ids[i] = dead ? put_dead(&m, "x", 0) : lab_enqueue(&m.lab[0], "x", .at_ns = 50);
     due_id gone = lab_enqueue(&m.lab[0], "y", .at_ns = 50);
     cr_expect_eq(due_cancel(m.lab[0].q, gone, NULL), 0);
-    cr_expect_eq(due_cancel(m.lab[1].q, gone, NULL), DUE_ENOENT, "an answer that is no clear's");
+    while ((rc = due_cancel(m.lab[1].q, gone, NULL)) == DUE_ETIMEDOUT) /* a busy machine */
+        ;
+    cr_expect_eq(rc, DUE_ENOENT, "an answer that is no clear's");
     memory_store_fault(m.store[1], (struct memory_fault){
                                        .verb = MEMORY_PUT, .times = MEMORY_ALWAYS, .kind = kind });
     do { /* again, if it was out of time before it had begun */
