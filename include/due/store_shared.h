@@ -68,7 +68,7 @@ struct due_claim {
     size_t topic_count;        /* at most DUE_CLAIM_TOPICS */
     size_t need;               /* so many callers wait for a job each */
     size_t extra;              /* so many more are welcome, if nobody else waits for them */
-    int64_t lease_ns;          /* from the time of the answer */
+    int64_t lease_ns;          /* from the time of the answer; at most DUE_CLAIM_LEASE_MAX */
     int waits;                 /* 1: if it comes back short we wait: see alarm_ns, and listen().
                                   Any exchange of lane work ends what an earlier one waits for; a
                                   claim of nothing that waits begins it anew, one that does not
@@ -76,6 +76,8 @@ struct due_claim {
 };
 
 #define DUE_CLAIM_TOPICS 8
+/* A hundred years, of an EXTEND too: so any store can tell the end of a lease in microseconds. */
+#define DUE_CLAIM_LEASE_MAX (DUE_S(86400) * 36525)
 
 #define DUE_REVOKED 1 /* a result: see exchange() */
 

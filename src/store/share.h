@@ -143,12 +143,10 @@ struct due__sharing {
     uint64_t cursor;                             /* K  the last that was given */
 };
 
-/* A lease is no longer than that, so that its end can be told in us in any store: 100 years. */
-#define DUE__SHARING_LEASE_MAX (DUE_S(86400) * 36525)
-
+/* A lease is no longer than a store can be asked for. */
 static inline int64_t due__sharing_lease_fit(int64_t lease_ns)
 {
-    return lease_ns < DUE__SHARING_LEASE_MAX ? lease_ns : DUE__SHARING_LEASE_MAX;
+    return lease_ns < DUE_CLAIM_LEASE_MAX ? lease_ns : DUE_CLAIM_LEASE_MAX;
 }
 
 static inline struct due__hold *due__hold_at(const struct due_queue *q, uint32_t number)

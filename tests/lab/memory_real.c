@@ -80,11 +80,12 @@ static int64_t to_test_if(const struct memory_real *real, int64_t ns)
     return ns <= 0 ? ns : to_test(real, ns);
 }
 
+/* A lease; the longest one is that there, too. */
 static int64_t longer(const struct memory_real *real, int64_t ns)
 {
-    if (real->kernel || ns == DUE_FOREVER)
+    if (real->kernel)
         return ns;
-    return ns > INT64_MAX / SCALE ? DUE_FOREVER : ns * SCALE;
+    return ns > DUE_CLAIM_LEASE_MAX / SCALE ? DUE_CLAIM_LEASE_MAX : ns * SCALE;
 }
 
 static int64_t store_now(const struct memory_store *s)

@@ -54,6 +54,8 @@ static const char *change_wrong(const struct memory_store *s, const due_change *
         return "a dead job with a lease";
     if (change->kind == DUE_CHANGE_EXTEND && change->lease_ns <= 0)
         return "an EXTEND by nothing";
+    if (change->kind == DUE_CHANGE_EXTEND && change->lease_ns > DUE_CLAIM_LEASE_MAX)
+        return "an EXTEND by too much";
     if (change->kind == DUE_CHANGE_TOPIC)
         return change->held == 0 && change->record.topic != NULL ? NULL : "a TOPIC of none";
     if (change->keeps_pass && (change->kind != DUE_CHANGE_MOVE || change->held == 0))
@@ -69,6 +71,8 @@ static const char *claim_wrong(const struct due_claim *claim)
 {
     if (claim->need + claim->extra > 0 && claim->lease_ns <= 0)
         return "a claim without a lease";
+    if (claim->lease_ns > DUE_CLAIM_LEASE_MAX)
+        return "a claim with too long a lease";
     if (claim->topics != NULL && (claim->topic_count == 0 || claim->topic_count > DUE_CLAIM_TOPICS))
         return "a claim of no topic, or of too many";
     for (size_t i = 0; claim->topics != NULL && i < claim->topic_count; i++)

@@ -141,6 +141,32 @@ static void is_held_longer_when_extended(struct sharing *t)
     SHARE_CHECK(t, t->held[0].lapsed_ns > 0, "and that is told");
 }
 
+/* Nobody comes for it before that. */
+static void is_held_by_the_longest_lease(struct sharing *t)
+{
+    struct sharing_held h;
+
+    if (!one_held(t, DUE_CLAIM_LEASE_MAX, &h))
+        return;
+    SHARE_CHECK(t, sharing_drain(t, 1, 0), "claimed");
+    sharing_start(t, h, 2);
+    SHARE_CHECK(t, sharing_sent(t, 0), "begun");
+    sharing_extend(t, h, DUE_CLAIM_LEASE_MAX);
+    SHARE_CHECK(t, sharing_sent(t, 0), "extended");
+    sharing_wait(t, 1, DUE_CLAIM_LEASE_MAX);
+    SHARE_CHECK(t, sharing_sent(t, 1) && t->n_held == 0, "held");
+    SHARE_CHECK(t, t->answer.alarm_ns <= 0 ||
+                       t->answer.alarm_ns - t->answer.now_ns > DUE_CLAIM_LEASE_MAX - DUE_S(600));
+    sharing_extend(t, h, SHARE_SHORT_NS);
+    SHARE_CHECK(t, sharing_sent(t, 0), "shorter");
+    sharing_pass(t, SHARE_PASS_NS);
+    sharing_claim(t, 1, 0, DUE_CLAIM_LEASE_MAX);
+    SHARE_CHECK(t, sharing_sent(t, 1) && sharing_got(t, &h.job, 1), "then it is over");
+    sharing_done(t, t->held[0]);
+    SHARE_CHECK(t, sharing_sent(t, 1), "done");
+    SHARE_ANSWERS(t, sharing_find(t, 0, h.job), DUE_ENOENT);
+}
+
 static void is_done_by_its_lease_when_extended(struct sharing *t)
 {
     struct sharing_held h;
@@ -392,6 +418,7 @@ const struct suite_test_shared share_change_tests[] = {
     { "end: an attempt begins, and it is held still", begins_an_attempt_and_holds_it_still },
     { "end: attempts are told after the lease", tells_attempts_of_a_lease_that_ended },
     { "end: is held longer when extended", is_held_longer_when_extended },
+    { "end: is held by the longest lease", is_held_by_the_longest_lease },
     { "end: is done by its lease when extended", is_done_by_its_lease_when_extended },
     { "end: waits as before when released", waits_as_before_when_released },
     { "end: refuses a lease that is over", refuses_a_lease_that_is_over },

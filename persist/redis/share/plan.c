@@ -160,11 +160,16 @@ bool due__share_is_work(const due_change *changes, size_t n, const struct due_cl
     return claim != NULL;
 }
 
+static bool is_lease(int64_t lease_ns)
+{
+    return lease_ns >= 0 && lease_ns <= DUE_CLAIM_LEASE_MAX;
+}
+
 int due__share_check(const due_change *changes, size_t n, const struct due_claim *claim)
 {
     if (n > DUE__SHARE_CHANGES)
         return DUE_EINVAL;
-    if (claim != NULL && (claim->topic_count > DUE__SHARE_TOPICS || claim->lease_ns < 0))
+    if (claim != NULL && (claim->topic_count > DUE__SHARE_TOPICS || !is_lease(claim->lease_ns)))
         return DUE_EINVAL;
     for (size_t i = 0; i < n; i++) {
         char letter = letter_of(&changes[i]);
@@ -173,7 +178,8 @@ int due__share_check(const due_change *changes, size_t n, const struct due_claim
             return DUE_ENOTSUP;
         if (changes[i].record.topic == NULL && kind_of(letter) != DUE__SHARE_EDIT)
             return DUE_EINVAL;
-        if (changes[i].record.group_len > DUE_KEY_MAX)
+        if (changes[i].record.group_len > DUE_KEY_MAX ||
+            (changes[i].kind == DUE_CHANGE_EXTEND && !is_lease(changes[i].lease_ns)))
             return DUE_EINVAL;
     }
     return 0;

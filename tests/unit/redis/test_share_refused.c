@@ -205,6 +205,32 @@ REDIS_PROXY_TEST(share_refused, by_a_server_whose_scripts_must_not_write_what_is
     go(&s);
 }
 
+/* It could not be told in microseconds: a job would be due again at once, or never. */
+SHARE_TEST(share_refused, a_lease_that_is_longer_than_the_longest_is_asked_of_nobody)
+{
+    static const int64_t leases[] = { DUE_CLAIM_LEASE_MAX + 1, DUE_FOREVER - 999, DUE_FOREVER };
+    struct due_claim c = { .need = 1, .lease_ns = DUE_CLAIM_LEASE_MAX };
+    struct sharer s = joined();
+
+    cr_assert_eq(say(&s, put(1, 5)), 0);
+    for (size_t i = 0; i < 3; i++) {
+        struct due_claim longer = { .need = 1, .lease_ns = leases[i] };
+
+        cr_expect_eq(call_once(&s, NULL, 0, &longer, LONG_NS), DUE_EINVAL, "%zu", i);
+    }
+    cr_assert_eq(exchange(&s, NULL, 0, &c), 0);
+    cr_assert_eq(s.n_held, 1u);
+    due_change more = of_held(&s, 0, DUE_CHANGE_EXTEND);
+    for (size_t i = 0; i < 3; i++) {
+        more.lease_ns = leases[i];
+        cr_expect_eq(say(&s, more), DUE_EINVAL, "%zu", i);
+    }
+    more.lease_ns = DUE_CLAIM_LEASE_MAX;
+    cr_expect_eq(say(&s, more), 0);
+    cr_expect_eq(say(&s, of_held(&s, 0, DUE_CHANGE_DROP)), 0);
+    go(&s);
+}
+
 /* Each key in turn holds something else: an error, and all is well when it is gone. */
 SHARE_TEST(share_refused, says_so_of_a_key_that_holds_something_else)
 {
