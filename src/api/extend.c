@@ -215,6 +215,7 @@ bool due__lease_stopping(const due_job *job)
         return true;
     int rc = look_at(job, number, &w, &end);
     return (rc != 0 && rc != DUE_EBUSY) || end <= due__clock_now(&q->clock) ||
+           due__state_of(q) != 0 || /* no answer of ours counts any more */
            due__load_relaxed(&due__lease_at(q, number)->revoked) ==
                due__word_generation(w); /* R3 */
 }

@@ -44,6 +44,38 @@ static int cancel_main(void *arg)
     return due_cancel(job->queue, job->id, NULL);
 }
 
+/* Nothing that he says of his jobs counts any more, as soon as it is known. */
+MALL_TEST(share_extend, of_who_was_turned_out_is_told_to_stop_before_his_leases_end)
+{
+    for (size_t n = 1; n <= 10; n += 9) {
+        struct mall m = mall_make(2);
+        due_job others;
+        due_job jobs[10];
+
+        lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+        cr_assert_eq(mall_reserve(&m, 0, &others, 100), 0);
+        for (size_t i = 0; i < n; i++) {
+            lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+            cr_assert_eq(mall_reserve(&m, 1, &jobs[i], 100), 0);
+        }
+        memory_store_evict(m.store[1]);
+        for (size_t i = 0; i < n; i++)
+            cr_expect_eq(due_job_stopping(&jobs[i]), 0, "he does not know it yet");
+        int rc = due_extend(&jobs[0], 100);
+        cr_expect(rc == DUE_EFENCED || rc == DUE_EINDOUBT, "%s", due_error_name(rc));
+        for (size_t i = 0; i < n; i++) {
+            cr_expect_eq(due_job_stopping(&jobs[i]), 1, "%zu of %zu", i, n);
+            cr_expect_eq(due_ack(&jobs[i]), DUE_EFENCED);
+            cr_expect_eq(due_job_stopping(&jobs[i]), 1, "%zu of %zu", i, n);
+            due_job_done(&jobs[i]);
+        }
+        cr_expect_eq(due_job_stopping(&others), 0);
+        cr_expect_eq(due_ack(&others), 0);
+        cr_expect_eq(memory_disk_jobs(m.disk), n);
+        mall_close(&m);
+    }
+}
+
 /* Its holder goes on meanwhile, unless it ends here before that is known, or is cancelled. */
 MALL_TEST(share_extend, under_way_a_job_is_gone_on_with)
 {

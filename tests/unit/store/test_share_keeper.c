@@ -176,6 +176,26 @@ MALL_TEST(share_keeper, gives_up_what_another_has_by_then)
     mall_close(&m);
 }
 
+/* The keeper is who hears of it. */
+MALL_TEST(share_keeper, of_a_process_that_was_turned_out_has_its_handler_stop)
+{
+    struct mall m = mall_of_two();
+    struct desk desk = begin_handler(&m);
+
+    memory_store_evict(m.store[1]);
+    turn(&m, 49);
+    cr_expect_eq(due_job_stopping(desk.state->at), 0, "it does not know it yet");
+    mall_turn_to(&m, 50);
+    WAIT_UNTIL(due_job_stopping(desk.state->at) == 1);
+    cr_expect_eq(settled_end(&desk), LEASE);
+    desk_let_go(&desk, due_answer_ack());
+    WAIT_UNTIL(desk_stats(&desk).handled == 1);
+    cr_expect_eq(desk_stats(&desk).acked, 0u);
+    desk_close(&desk);
+    cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+    mall_close(&m);
+}
+
 /* Its jobs are others' when their leases are over, and no sooner. */
 MALL_TEST(share_keeper, of_a_process_that_was_turned_out_extends_nothing)
 {

@@ -358,6 +358,33 @@ Test(stored, a_fenced_queue_says_so_by_its_descriptor, .timeout = 60)
     }
 }
 
+Test(stored, of_a_fenced_queue_holders_are_told_to_stop, .timeout = 60)
+{
+    static const enum due_proxies modes[] = { DUE_PROXIES_ADAPTIVE, DUE_PROXIES_ALWAYS };
+    due_spec spec = { DUE_SPEC_INIT, .data = "new", .len = 3 };
+
+    for (size_t n = 1; n <= 10; n += 9)
+        for (int mode = 0; mode < 2; mode++) {
+            struct shop s = shop_make(.with.proxies = modes[mode]);
+            due_job jobs[10];
+
+            for (size_t i = 0; i < n; i++) {
+                lab_enqueue(&s.lab, "tea", .delay_ns = 0);
+                cr_assert_eq(take_leased(s.lab.q, &jobs[i], 1000, 0), 0);
+            }
+            memory_disk_fence(s.disk);
+            for (size_t i = 0; i < n; i++)
+                cr_expect_eq(due_job_stopping(&jobs[i]), 0, "it is not known yet");
+            cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_EFENCED);
+            for (size_t i = 0; i < n; i++) {
+                cr_expect_eq(due_job_stopping(&jobs[i]), 1, "%zu of %zu", i, n);
+                cr_expect_eq(due_ack(&jobs[i]), DUE_EFENCED);
+                due_job_done(&jobs[i]);
+            }
+            shop_close(&s);
+        }
+}
+
 Test(stored, a_fenced_queue_hands_nothing_out, .timeout = 60)
 {
     struct shop s = shop_make();
