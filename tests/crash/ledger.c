@@ -304,7 +304,8 @@ static void told_removal(struct ledger *l, unsigned thread, struct job *j, const
     j->back_line = l->lines;
     if (told_ok(answer) && l->async) {
         j->gone_soon = true;
-        j->doubt = true;
+        j->doubt = true; /* if it is refused later, that may be in doubt: it comes again, or not */
+        j->doubted = l->lines;
         j->mark = l->lines;
     } else if (told_ok(answer)) {
         j->gone = true;

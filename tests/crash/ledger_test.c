@@ -5,6 +5,8 @@
 #include "lab/crew.h"
 #include "scripts.h"
 
+#define HELD_AGAIN "3 99 reserve? 5000\n3 100 reserve! DUE_OK 1 id1 0 0 1\n"
+
 static const struct script scripts[] = {
     { "all is well", PUT("1", "500"), OUT_1("2000"), 0, { .told = 1, .handed = 1 } },
     { "lost", PUT("1", "500"), "", 0, { .told = 1, .lost = 1 } },
@@ -186,6 +188,16 @@ static const struct script scripts[] = {
       "",
       ASYNC,
       { .told = 1, .lost = 1 } },
+    { "acked, lent again when that is in doubt, and not back",
+      PUT("1", "5") "1 3 ranked 1\n",
+      HAS("1", "id1") SAYS("ack", "DUE_OK") "0 98 settled id1 DUE_EINDOUBT\n" HELD_AGAIN,
+      LATER,
+      { .told = 1, .handed = 2 } },
+    { "not acked, lent again, and not back",
+      PUT("1", "5") "1 3 ranked 1\n",
+      HAS("1", "id1") HELD_AGAIN,
+      LATER,
+      { .told = 1, .handed = 2, .lost = 1 } },
     { "refused later",
       PUT("1", "5") "0 3 settled id1 DUE_ENOSPC\n" FLUSH,
       "",
@@ -424,7 +436,7 @@ static unsigned judge_all(const struct script *all, size_t n)
         if (s->how & HALF)
             ledger_half(l, (s->how & WHOLE) != 0);
         if (!(s->how & TAKEN))
-            ledger_life(l, false, true);
+            ledger_life(l, (s->how & LATER) != 0, true);
         read_lines(l, s->second);
         ledger_death(l, 9000);
         ledger_balance(l);

@@ -12,6 +12,7 @@
 #define HALF  4  /* half a batch of it lands with the next start of the server */
 #define WHOLE 16 /* everything was written again before that */
 #define TAKEN 8  /* another worker owns the queue from 1000 on, thread 2 is of the first one */
+#define LATER 32 /* the second life is ASYNC */
 
 struct script {
     const char *name;
