@@ -165,7 +165,8 @@ void rounds_handed(struct book *b, const struct rule_call *c, const due_job *job
     if (job->deadline_ns < r->handed_most_ns || job->deadline_ns <= r->done_most_ns)
         return; /* it is told late */
     r->handed_most_ns = job->deadline_ns;
-    r->known = !others && c->begun > r->anew && b->calls == 0 && !taken_before(b, job) &&
+    r->known = !others && c->begun > r->anew && c->begun > r->unsure && b->calls == 0 &&
+               !taken_before(b, job) &&
                !plan_has(plan, KIND_WORKERS); /* a pool may have had it since */
     r->known_event = rules_event();
     r->next_ns = r->next_most_ns = job->deadline_ns; /* unless it is done with */
@@ -205,6 +206,7 @@ bool rounds_done(struct book *b, const struct rule_call *c, int64_t deadline_ns,
 
     if (c->begun < r->anew || b->calls > 0 || r->late) {
         r->known = false;
+        r->unsure = rules_event();
         return false;
     }
     check_once(b, deadline_ns);

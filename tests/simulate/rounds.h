@@ -44,6 +44,7 @@ struct round_facts {
     uint64_t ended;         /* event in which it was told to have been cancelled; 0: not */
     bool doubt;             /* it may have been, or not be there at all */
     uint64_t told;          /* event in which somebody was last told to have a round */
+    uint64_t unsure;        /* event in which a round was last done with, none knows which */
     bool late;              /* that was taken for good, perhaps before the job was named */
 };
 
