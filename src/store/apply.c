@@ -318,14 +318,19 @@ static bool taken(const struct due__entry *e)
     return e->purpose == DUE__TAKE || e->purpose == DUE__ATTEMPT || e->purpose == DUE__ROUND;
 }
 
+/* Nothing is changed in the store any more by a queue that closes, or was replaced. */
+static bool over(const struct due__commits *c)
+{
+    return due__load_seq(&c->stopping) || due__load_seq(&c->fenced); /* G2 */
+}
+
 /* A job of a shared queue that left the store for nobody is in memory alone, and is put in again:
  * at once without its key, if another has that by now, else later. */
 static bool returns_again(struct due_queue *q, const struct due__entry *e)
 {
     const struct due__commits *c = q->commits;
 
-    if (!q->shared || e->purpose != DUE__RETURN || due__load_seq(&c->stopping) || /* G2 */
-        due__load_seq(&c->fenced))                                                /* G2 */
+    if (!q->shared || e->purpose != DUE__RETURN || over(c))
         return false;
     if (e->rc == DUE_EEXIST) {
         due__hold_at(q, e->number)->robbed = true;
@@ -341,6 +346,16 @@ static void settled(struct due_queue *q, due_id id, int rc)
 {
     if (q->commits->on_settled != NULL)
         q->commits->on_settled(q->commits->settled_ctx, id, rc);
+}
+
+/* A job that was cancelled while somebody had it is to go, and was not removed: it stays in the
+ * store if it is there.  It is not tried again, which would end as this did, and so on for ever. */
+static void keep_revoked(struct due_queue *q, const struct due__entry *e, uint64_t w)
+{
+    if (due__stored_at(q->commits, e->number)->stored >= DUE__TO_STORE)
+        due__discard(q, e->number, w);
+    else
+        due__keep_stored(q, e->number);
 }
 
 /* A queue that closes, or was replaced, cannot put a job back that had left the store for nobody.
@@ -386,9 +401,10 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
     } else if (e->purpose == DUE__ACK || e->purpose == DUE__GIVE_BACK ||
                e->purpose == DUE__SNOOZE || e->purpose == DUE__REPEAT)
         due__lease_resume(q, e->number);
-    else if (e->purpose == DUE__RETURN && e->rc != 0 &&
-             (due__load_seq(&q->commits->stopping) || due__load_seq(&q->commits->fenced))) /* G2 */
+    else if (e->purpose == DUE__RETURN && e->rc != 0 && over(q->commits))
         lose(q, e, w);
+    else if (e->purpose == DUE__CANCEL && due__revoked(q, e->number) && over(q->commits))
+        keep_revoked(q, e, w);
     else if (e->purpose == DUE__CANCEL && due__revoked(q, e->number))
         due__revoke_later(q, e->number);
     else

@@ -230,6 +230,42 @@ Test(stored_commit, a_take_that_the_store_does_not_take_back_is_shown_though_it_
     cr_expect_eq(there + (size_t)atomic_load(&told.discarded), 1u, "%s", due_error_name(rc));
 }
 
+/* And is cancelled while he has it: it is removed when his lease ends, which a store that is away
+ * does not hear of. */
+Test(stored_commit, a_take_that_the_store_does_not_take_back_is_shown_though_it_is_cancelled,
+     .timeout = 60)
+{
+    struct told told = { 0 };
+    struct shop s = shop_small(.with.store_timeout_ns = DUE_MS(100), .with.ctx = &told,
+                               .with.on_settled = on_settled, .with.on_discard = on_discard);
+    struct memory_limiter *limiters[2] = { memory_limiter_new(s.disk), memory_limiter_new(s.disk) };
+    due_job job;
+
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 1);
+    lab_turn_to(&s.lab, 1);
+    take_for_nobody(&s, limiters, MEMORY_FULL);
+    memory_store_until(s.store, MEMORY_COMMIT, 4);
+    while (lab_stats(&s.lab).ready == 0)
+        crew_sleep(DUE_US(100));
+    cr_assert_eq(take_leased(s.lab.q, &job, DUE_S(60), DUE_S(60)), 0);
+    cr_expect_eq(due_cancel(s.lab.q, id, NULL), DUE_EBUSY);
+    due_job_done(&job);
+    shop_fail(&s, MEMORY_READY, MEMORY_ALWAYS, MEMORY_AWAY);
+    shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, MEMORY_AWAY);
+    lab_advance(&s.lab, DUE_S(60));
+    due_poll(s.lab.q, NULL);
+    cr_expect_eq(atomic_load(&told.discarded), 0);
+    int rc = due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_MS(20));
+    cr_expect(rc == 0 || rc == DUE_ETIMEDOUT, "%s", due_error_name(rc));
+    cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(30)), 0);
+    size_t there = memory_disk_jobs(s.disk);
+    memory_limiter_free(limiters[0]);
+    memory_limiter_free(limiters[1]);
+    cr_expect_eq(there + (size_t)atomic_load(&told.discarded), 1u);
+    shop_close(&s);
+    cr_expect_eq(atomic_load(&told.discarded), there == 0);
+}
+
 Test(stored_commit, what_was_removed_is_dropped_after_a_loss_though_somebody_holds_it,
      .timeout = 60)
 {
