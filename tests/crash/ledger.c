@@ -583,6 +583,8 @@ void ledger_line(struct ledger *l, const char *line)
         settled(l, rest);
     else if (strcmp(verb, "discarded") == 0)
         discarded(l, rest);
+    else if (strcmp(verb, "shown") == 0)
+        keys_shown(l, rest);
     else if (strcmp(verb, "mortal") == 0)
         mortal(l, rest);
     else if (strcmp(verb, "ranked") == 0)

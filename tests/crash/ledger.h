@@ -23,6 +23,7 @@
  *     0 TIME settled ID ANSWER           a change nobody waited for was refused
  *     THREAD TIME mortal N               the job that was enqueued with N may die by itself
  *     THREAD TIME ranked N               it may have any priority from now on
+ *     0 TIME shown ID            a queue that closes knows no more whether it has left
  *     0 TIME discarded ID N              it has left some time ago, carrying N, and nobody had it
  *
  * N is the number that a job carries, and its bytes follow from it; an update gives it another.

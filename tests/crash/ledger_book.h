@@ -100,6 +100,7 @@ struct job {
     uint32_t of_key;    /* place plus 1 of the next job of that key */
     enum sure has_key;  /* SURE until it may have been taken over */
     uint64_t lost_line; /* NOT: since then */
+    uint64_t shown;     /* line in which a queue that closes had given it up; 0: none */
     uint64_t usurped;   /* line in which the key was another's or nobody's; 0: none */
 };
 
@@ -221,6 +222,8 @@ void keys_answered(struct ledger *l, const struct call *call, bool alone, enum k
                    const struct job *j, const char *id);
 /* The job was there after line @line; and in the store, if it was put there in an earlier life. */
 void keys_seen(struct ledger *l, struct job *j, uint64_t line, const char *rest);
+/* A queue that closes does not know any more whether the job has left, nor that it has its key. */
+void keys_shown(struct ledger *l, const char *rest);
 /* The job is done, in this time: its key may stay taken. */
 void keys_done(const struct ledger *l, struct job *j, int64_t from_ns, int64_t to_ns);
 /* Has a job been enqueued with the key whose id nobody was told? */

@@ -125,6 +125,17 @@ static bool had(struct ledger *l, const struct call *call, const char *id)
     return true;
 }
 
+void keys_shown(struct ledger *l, const char *rest)
+{
+    char id[ID_TEXT];
+    struct job *j = sscanf(rest, "%39s", id) == 1 ? book_job(l, id) : NULL;
+
+    if (j == NULL)
+        return;
+    j->shown = l->lines;
+    j->usurped = 0; /* somebody may have heard so a moment before */
+}
+
 /* A take that was in doubt may have had it before, and its key is kept from then on. */
 void keys_done(const struct ledger *l, struct job *j, int64_t from_ns, int64_t to_ns)
 {
@@ -187,6 +198,8 @@ void keys_answered(struct ledger *l, const struct call *call, bool alone, enum k
             continue;
         if (begun)
             taken_over(l, it, call, alone && what == KEY_NEW && !l->async, call->answer_ns);
+        if (what == KEY_FREE && it->shown > l->life_line) /* by who says so, too */
+            continue;
         if (alone && says && it->has_key == SURE && !it->risk && it->born_line != 0 &&
             it->born_line < call->line)
             it->usurped = l->lines;

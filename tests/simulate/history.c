@@ -175,6 +175,7 @@ void history_doubt(unsigned thread, const char *id)
 {
     tell_ledger(thread, "cancel? %s", id);
     tell_ledger(thread, "cancel! %s DUE_EINDOUBT", id);
+    tell_ledger(thread, "shown %s", id);
     history_judge();
 }
 
