@@ -193,9 +193,9 @@ DUE_API int due_workers_stats_read(due_workers *workers, struct due_workers_stat
     DUE_NONNULL(1, 2);
 
 /**
- * Should whoever has this reserved job end soon?  1: its lease has ended, or its queue is known to be
- * another's (DUE_EFENCED), so the answer will change nothing; or it was cancelled, so it will not be
- * tried again; or its pool stops; or its queue is closed.  0: go on.
+ * Should whoever has this reserved job end soon?  1: its lease has ended, or its queue is known to
+ * be another's (DUE_EFENCED), so the answer will change nothing; or it was cancelled, so it will
+ * not be tried again; or its pool stops; or its queue is closed.  0: go on.
  *
  * Threads:  any, while the job is out; without a lock
  * Errors:   none

@@ -246,11 +246,10 @@ static bool cancelled(const struct due_queue *q, const struct due__taking *t, si
  * cancels is told what became of the job in the store: this round was taken before. */
 static bool ended(const struct due_queue *q, const struct due__taking *t, size_t i)
 {
-    return !q->shared &&
-           !(due__load_seq(&q->state) & DUE__REFUSING) && /* E3: else it may have been kept */
-           (due__word_state(due__load_acquire(&due__job_at(&q->slab, t->numbers[i])->word)) ==
-                DUE__DONE || /* J1 */
-            cancelled(q, t, i));
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, t->numbers[i])->word); /* J1 */
+    bool kept = (due__load_seq(&q->state) & DUE__REFUSING) != 0; /* E3: it may have been */
+
+    return !q->shared && (cancelled(q, t, i) || (due__word_state(w) == DUE__DONE && !kept));
 }
 
 /* Jobs that had an attempt counted: that may be long ago, and somebody else may own them now. */

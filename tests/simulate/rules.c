@@ -169,6 +169,7 @@ void rules_touched(struct book *b)
     if (f->in == 0)
         return;
     f->in = f->passed = 0;
+    f->placed = false;
     if (f->last != NULL)
         f->last->rule.next = f->next;
     else
@@ -186,13 +187,16 @@ static void check_order(struct book *b, const struct rule_call *c, const due_job
 
     if (!gap && !c->gap && c->begun > sorted)
         sorted = c->begun;
+    for (struct book *it = first; it != NULL && sorted == c->begun; it = it->rule.next)
+        it->rule.placed |= it->rule.in < sorted && it->rule.at_ns > c->clock_ns;
     if (b->rule.passed != 0 && c->begun > b->rule.passed && !had_before)
         machine_fail("a job was passed over by one that is due later");
     rules_touched(b);
     for (struct book *it = first; it != NULL && !c->gap; it = it->rule.next)
         if (it->topic == b->topic && it->rule.group == b->rule.group && it->rule.in < c->begun &&
-            (!gap || it->rule.in < sorted) && it->rule.at_ns < job->deadline_ns &&
-            it->rule.passed == 0 && !rules_named_since(it, c->begun))
+            (!gap || it->rule.in < sorted) && (it->rule.group == 0 || it->rule.placed) &&
+            it->rule.at_ns < job->deadline_ns && it->rule.passed == 0 &&
+            !rules_named_since(it, c->begun))
             it->rule.passed = events;
 }
 

@@ -34,6 +34,7 @@ struct rule_facts {
     int64_t at_ns;
     uint64_t in;     /* event in which it was told to be in; 0: not, or touched since */
     uint64_t passed; /* event in which somebody had a later one instead; 0: none */
+    bool placed;     /* sorted in before it was due, so nobody else is at its limiter first */
     int group;       /* 0: none */
     unsigned since;  /* so often its topic's limit had been changed when it was asked for */
     bool running;    /* surely: handed out, and nobody has asked for its end */

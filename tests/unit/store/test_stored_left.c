@@ -1,6 +1,7 @@
 /* What a poll has begun to take from a queue with a store, and left: who cancels it meanwhile. */
 #include "lab/shop.h"
 #include "lab/take.h"
+#include "lab/workers_lab.h"
 
 static const due_retry twice = { .kind = DUE_RETRY_FIXED, .attempts_max = 2 };
 
@@ -67,6 +68,33 @@ Test(stored_left, what_was_cancelled_after_a_poll_has_begun_it_is_nobodys, .time
     for (int kind = 0; kind < 16; kind++)
         expect_cancelled(kind & 1 ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC, (kind & 2) != 0,
                          kind & 4 ? 100 : 0, (kind & 8) != 0);
+}
+
+/* Nor does who takes from a queue that is closing: who cancelled it was told that it does not come
+ * again. */
+Test(stored_left, a_round_that_was_cancelled_is_nobodys_while_the_queue_closes, .timeout = 60)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        enum due_close_mode mode = kind & 1 ? DUE_CLOSE_DRAIN : DUE_CLOSE_DISCARD;
+        struct shop s = shop_with(kind & 2 ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC);
+        struct memory_limiter *limiter = memory_limiter_new(s.disk);
+        due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 5, .more = EXTRA(.every_ns = 100));
+        due_job job;
+
+        cr_expect_eq(due_flush(s.lab.q, DUE_S(20)), 0);
+        hold(&s, limiter);
+        cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
+        cr_expect_eq(due_cancel(s.lab.q, id, NULL), DUE_EBUSY);
+        int rc = due_close(s.lab.q, mode, 0);
+        cr_expect(rc == DUE_ETIMEDOUT || mode == DUE_CLOSE_DISCARD, "%s", due_error_name(rc));
+        memory_limiter_open(limiter);
+        WAIT_UNTIL(lab_stats(&s.lab).unsettled == 0);
+        rc = due_dequeue(s.lab.q, &job, 0);
+        cr_expect(rc == DUE_ECLOSED || rc == DUE_EAGAIN, "%d: %s", kind, due_error_name(rc));
+        cr_expect_eq(due_close(s.lab.q, mode, DUE_S(20)), 0);
+        shop_close(&s);
+        memory_limiter_free(limiter);
+    }
 }
 
 struct canceller {
