@@ -281,6 +281,7 @@ static const struct stored_known stored_known[] = {
     { "",
       "it looks into a queue that has its jobs in memory only",
       "event_loop.has_its_descriptor_set_to_the_head_to_the_nanosecond "
+      "event_loop.has_its_descriptor_set_when_its_time_changes_or_somebody_has_looked_in_vain "
       "calls.that_were_lost_are_known "
       "nothing_yet.is_over_for_one_that_was_left_in_the_inbox "
       "nothing_yet.needs_no_lock "
