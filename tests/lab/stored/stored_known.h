@@ -289,6 +289,9 @@ static const struct stored_known stored_known[] = {
       "processes.of_a_queue_that_is_not_shared_are_this_one "
       "worker.leaves_its_lease_alone_when_a_copy_of_its_last_job_is_extended " },
     { "",
+      "it turns the clock on while a store is to answer that a lease goes on; share_verbs has it",
+      "workers.a_lease_is_extended_while_its_handler_runs " },
+    { "",
       "ids of two stores may be the same; that in memory says what it is told of nonsense",
       "id.of_another_queue_is_unknown "
       "id.that_was_made_up_is_unknown " },
