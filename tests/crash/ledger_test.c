@@ -191,12 +191,12 @@ static const struct script scripts[] = {
     { "acked, lent again when that is in doubt, and not back",
       PUT("1", "5") "1 3 ranked 1\n",
       HAS("1", "id1") SAYS("ack", "DUE_OK") "0 98 settled id1 DUE_EINDOUBT\n" HELD_AGAIN,
-      LATER,
+      ASYNC_THEN,
       { .told = 1, .handed = 2 } },
     { "not acked, lent again, and not back",
       PUT("1", "5") "1 3 ranked 1\n",
       HAS("1", "id1") HELD_AGAIN,
-      LATER,
+      ASYNC_THEN,
       { .told = 1, .handed = 2, .lost = 1 } },
     { "refused later",
       PUT("1", "5") "0 3 settled id1 DUE_ENOSPC\n" FLUSH,
@@ -436,7 +436,7 @@ static unsigned judge_all(const struct script *all, size_t n)
         if (s->how & HALF)
             ledger_half(l, (s->how & WHOLE) != 0);
         if (!(s->how & TAKEN))
-            ledger_life(l, (s->how & LATER) != 0, true);
+            ledger_life(l, (s->how & ASYNC_THEN) != 0, true);
         read_lines(l, s->second);
         ledger_death(l, 9000);
         ledger_balance(l);

@@ -7,12 +7,12 @@
 #include "ledger.h"
 
 /* What is not as usual in a script: */
-#define ASYNC 1  /* the first life is */
-#define RISK  2  /* the server dies with it, at a level that may lose what was confirmed */
-#define HALF  4  /* half a batch of it lands with the next start of the server */
-#define WHOLE 16 /* everything was written again before that */
-#define TAKEN 8  /* another worker owns the queue from 1000 on, thread 2 is of the first one */
-#define LATER 32 /* the second life is ASYNC */
+#define ASYNC      1  /* the first life is */
+#define RISK       2  /* the server dies with it, at a level that may lose what was confirmed */
+#define HALF       4  /* half a batch of it lands with the next start of the server */
+#define WHOLE      16 /* everything was written again before that */
+#define TAKEN      8  /* another worker owns the queue from 1000 on, thread 2 is of the first one */
+#define ASYNC_THEN 32 /* the second life is */
 
 struct script {
     const char *name;

@@ -155,8 +155,9 @@ static void is_held_by_the_longest_lease(struct sharing *t)
     SHARE_CHECK(t, sharing_sent(t, 0), "extended");
     sharing_wait(t, 1, DUE_CLAIM_LEASE_MAX);
     SHARE_CHECK(t, sharing_sent(t, 1) && t->n_held == 0, "held");
-    SHARE_CHECK(t, t->answer.alarm_ns <= 0 ||
-                       t->answer.alarm_ns - t->answer.now_ns > DUE_CLAIM_LEASE_MAX - DUE_S(600));
+    int64_t in_ns = t->answer.alarm_ns - t->answer.now_ns;
+    SHARE_CHECK(t, t->answer.alarm_ns <= 0 || in_ns > DUE_CLAIM_LEASE_MAX - DUE_S(600),
+                "somebody else looks in %lld ns", (long long)in_ns);
     sharing_extend(t, h, SHARE_SHORT_NS);
     SHARE_CHECK(t, sharing_sent(t, 0), "shorter");
     sharing_pass(t, SHARE_PASS_NS);
