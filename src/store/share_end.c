@@ -329,7 +329,7 @@ static size_t hold_longer(struct due_queue *q, struct due__slot *slots, size_t n
 }
 
 /* Who does not wait cannot wait for more of a lease: taken jobs that have too little of it go
- * back, to be claimed anew, for as long as is asked for now. */
+ * back, and the next claim of them is as long as this call asked for. */
 static void claim_anew(struct due_queue *q, const struct due__slot *slots, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -256,7 +256,7 @@ static uint64_t used(struct lab *lab)
     return due__load_seq(&lab->q->used);
 }
 
-/* As many as there is room for now, the first of them first. */
+/* As many as the room that was given back lets in, the first of them first. */
 Test(capacity, that_is_given_back_rings_as_many_as_find_some, .timeout = 10)
 {
     enum { WAIT = 8 };
