@@ -112,9 +112,8 @@ static void put_by_short_verb(struct course *c)
     cr_assert_eq(look(c, &job), 0, "by due_enqueue_at()");
     due_job_done(&job);
     in_vain(c);
-    at_ns = due_now(c->lab.q) + NEAR_NS;
-    cr_assert_eq(due_enqueue_after(c->lab.q, NEAR_NS / 2, c, NULL), 0);
-    await(&c->lab, at_ns);
+    cr_assert_eq(due_enqueue_after(c->lab.q, NEAR_NS, c, NULL), 0);
+    await(&c->lab, due_now(c->lab.q) + NEAR_NS);
     cr_assert_eq(look(c, &job), 0, "by due_enqueue_after()");
     due_job_done(&job);
     in_vain(c);
@@ -194,9 +193,8 @@ static void given_back(struct course *c)
     cr_assert_eq(due_snooze(&c->job, 0), 0);
     expect(c, "leased", "given back");
     reserve(c);
-    int64_t at_ns = due_now(c->lab.q) + NEAR_NS;
-    cr_assert_eq(due_snooze(&c->job, NEAR_NS / 2), 0);
-    await(&c->lab, at_ns);
+    cr_assert_eq(due_snooze(&c->job, NEAR_NS), 0);
+    await(&c->lab, due_now(c->lab.q) + NEAR_NS);
     expect(c, "leased", "given back for a while");
 }
 
