@@ -188,29 +188,6 @@ static size_t still_held(const struct exchange *x, struct memory_job **jobs)
     return n;
 }
 
-/* The claim came back short. */
-static int64_t begin_to_wait(const struct exchange *x)
-{
-    struct memory_disk *disk = x->s->disk;
-    int64_t alarm_ns = 0;
-
-    if (x->claim->topics == NULL) {
-        int64_t head_ns = memory_share_head(disk, MEMORY_ANY);
-
-        if (head_ns <= x->clock_ns)
-            return -1; /* there is more */
-        return memory_wait_enter(disk, x->process, MEMORY_ANY, head_ns, x->clock_ns);
-    }
-    for (size_t i = 0; i < x->n_topics; i++) {
-        int64_t set_ns = memory_wait_enter(disk, x->process, x->topics[i],
-                                           memory_share_head(disk, x->topics[i]), x->clock_ns);
-
-        if (set_ns > 0 && (alarm_ns == 0 || set_ns < alarm_ns))
-            alarm_ns = set_ns;
-    }
-    return alarm_ns;
-}
-
 static int more_is_due(const struct exchange *x)
 {
     struct memory_disk *disk = x->s->disk;
@@ -221,6 +198,27 @@ static int more_is_due(const struct exchange *x)
         if (memory_share_head(disk, x->topics[i]) <= x->clock_ns)
             return 1;
     return 0;
+}
+
+/* The claim came back short. */
+static int64_t begin_to_wait(const struct exchange *x)
+{
+    struct memory_disk *disk = x->s->disk;
+    int64_t alarm_ns = 0;
+
+    if (more_is_due(x))
+        return -1;
+    if (x->claim->topics == NULL)
+        return memory_wait_enter(disk, x->process, MEMORY_ANY, memory_share_head(disk, MEMORY_ANY),
+                                 x->clock_ns);
+    for (size_t i = 0; i < x->n_topics; i++) {
+        int64_t set_ns = memory_wait_enter(disk, x->process, x->topics[i],
+                                           memory_share_head(disk, x->topics[i]), x->clock_ns);
+
+        if (set_ns > 0 && (alarm_ns == 0 || set_ns < alarm_ns))
+            alarm_ns = set_ns;
+    }
+    return alarm_ns;
 }
 
 /* Show copies, without the lock.  A visit that refuses is as an answer that did not come. */

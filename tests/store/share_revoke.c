@@ -116,6 +116,32 @@ static void is_claimed_by_nobody(struct sharing *t)
     SHARE_ANSWERS(t, result(t, 0), DUE_ESTALE);
 }
 
+/* Who waits for its topic by name does not wait while another one there is due. */
+static void hides_no_other_from_who_waits(struct sharing *t)
+{
+    static const char *const topics[] = { "a" };
+    struct sharing_held revoked;
+    struct sharing_held other;
+
+    if (!sharing_all_join(t, 3) || !one_revoked(t, SHARE_SHORT_NS, &revoked) ||
+        !sharing_have(t, 0, sharing_job(t, "a", -DUE_MS(5)), SHARE_SHORT_NS, &other))
+        return;
+    sharing_pass(t, SHARE_PASS_NS);
+    for (int i = 0; i < 4; i++) {
+        sharing_wait(t, 1, SHARE_LONG_NS);
+        sharing_of(t, topics, 1);
+        SHARE_CHECK(t, sharing_sent(t, 2), "it waits, or has it");
+        if (t->n_held > 0)
+            break;
+        SHARE_CHECK(t, t->answer.more == 1 && t->answer.alarm_ns == -1, "alarm %lld",
+                    (long long)t->answer.alarm_ns);
+    }
+    SHARE_CHECK(t, sharing_got(t, &other.job, 1), "the other one");
+    sharing_done(t, t->held[0]);
+    SHARE_ANSWERS(t, result(t, 2), 0);
+    (void)gone(t, revoked.job);
+}
+
 /* Until a claim has met it, it is its holder's. */
 static void is_late_in_its_holders_hands(struct sharing *t)
 {
@@ -510,6 +536,7 @@ const struct suite_test_shared share_revoke_tests[] = {
     { "revoke: tells who holds it", tells_who_holds_it },
     { "revoke: is gone, whatever ends it", is_gone_whatever_ends_it },
     { "revoke: is claimed by nobody when its lease is over", is_claimed_by_nobody },
+    { "revoke: hides no other from who waits", hides_no_other_from_who_waits },
     { "revoke: is late in its holder's hands", is_late_in_its_holders_hands },
     { "revoke: ends at once when its lease is over", ends_at_once_when_its_lease_is_over },
     { "revoke: stays his if nobody says so", stays_his_if_nobody_says_so },

@@ -26,8 +26,15 @@ if short and (wait == 'a' or wait == 't') then
             end
             return note(KEYS[5], head)
         end
+        local heads = {}
         for topic = 1, named do
-            local set = note(KEYS[W + topic], topic_head(topic) or SLEEP)
+            heads[topic] = topic_head(topic) or SLEEP
+            if heads[topic] <= clock then
+                return -1
+            end
+        end
+        for topic = 1, named do
+            local set = note(KEYS[W + topic], heads[topic])
             if set > 0 and (alarm == 0 or set < alarm) then
                 alarm = set
             end
