@@ -1,5 +1,5 @@
 #!/bin/sh
-# A hundred thousand jobs of every kind go through each pair of stores, and come out as they went
+# Thirty thousand jobs of every kind go through each pair of stores, and come out as they went
 # in.
 . "$(dirname "$0")/cli_lib"
 serve
@@ -7,7 +7,7 @@ cd "$dir" || exit 1
 
 # Lines as an export writes them: times from 1970 to never, bytes of all kinds, and what only some
 # have.
-awk -v seed=7 -v jobs=100000 -v kept=1000 'function below(n) { return int(rand() * n) }
+awk -v seed=7 -v jobs=30000 -v kept=1000 'function below(n) { return int(rand() * n) }
 function hex(n, digits) { return sprintf("%0" digits "x", n) }
 function base64(groups,  text, i) {
     for (i = 0; i < 4 * groups; i++)
@@ -90,7 +90,7 @@ through()
     esac
     [ "$1" != shared ] || run 0 push --shared "$store" </dev/null
     run 0 import "$store" <last
-    has out '^put     100000 jobs, 1000 kept keys$'
+    has out '^put     30000 jobs, 1000 kept keys$'
     run 0 export "$store"
     [ "$1" != shared ] || [ "$(redis hget 'due:{duectl}:meta' mode)" = shared ] ||
         fail "it is not shared any more"
