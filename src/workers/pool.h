@@ -4,8 +4,8 @@
  *            T  the queue's timeline lock        O  its worker's alone     K  the keeper's alone
  *            P  the lock of the pools' figures
  * Lock order 1. the lock of the pools' figures   2. a worker's lock   3. the timeline lock.  One
- *            worker's lock at a time.  None is held in a handler, or in a call that may go to a
- *            store.
+ *            worker's lock at a time.  None is held in a handler, or while a store is waited for:
+ *            the keeper, which has a worker's, sends what can be sent at once.
  *
  * The edges F1 to F5 are described in worker.c and keeper.c.
  */
