@@ -23,7 +23,8 @@ static void handle_long(void *ctx, const due_job *job, due_answer *answer)
     hall_handle(ctx, job, answer);
 }
 
-/* The handler extends its lease when the keeper does: the job is his all the time, and so long. */
+/* The handler extends its lease when the keeper does: the job is his all the time, and so long.
+ * Here a lease ends by the queue's clock, which due_now(), the store's time, is far behind. */
 static void handle_extending(void *ctx, const due_job *job, due_answer *answer)
 {
     due_job copy = *job;
@@ -31,7 +32,7 @@ static void handle_extending(void *ctx, const due_job *job, due_answer *answer)
 
     hall_sleep(LEASE / 2);
     explore_check(due_job_stopping(job) == 0, "a handler is to stop, and has the job");
-    int64_t until = due_now(hall->q) + 2 * LEASE;
+    int64_t until = due__clock_now(&hall->q->clock) + 2 * LEASE;
     int rc = due_extend(&copy, 2 * LEASE);
     explore_check(rc == 0, "a handler's extend answers %s", due_error_name(rc));
     rc = due__lease_end(job, &end);
@@ -85,7 +86,7 @@ static void extend_own(void *arg)
     due__bell_ring(&hall->reserved);
     due__bell_wait(&hall->begun, DUE_FOREVER, false);
     explore_check(due_job_stopping(&own) == 0, "who has it is to stop");
-    int64_t until = due_now(hall->q) + 2 * LEASE;
+    int64_t until = due__clock_now(&hall->q->clock) + 2 * LEASE;
     rc = due_extend(&own, 2 * LEASE);
     explore_check(rc == 0, "extend answers %s", due_error_name(rc));
     rc = due__lease_end(&own, &end);
