@@ -79,29 +79,42 @@ static inline int claim_once(struct due_queue *q, struct due__job *j, uint32_t n
 }
 
 /* The lease of the job that could not be claimed is being extended: wait for that.  0: look anew;
- * DUE_ESTALE: it is not; or an error: how that ended is not known in time. */
-static int extended(struct due_queue *q, uint32_t number, uint64_t w)
+ * DUE_ESTALE: it is not; or an error: how that ended is not known in time.  *@follows: the call is
+ * known to follow an extension. */
+static int extended(struct due_queue *q, uint32_t number, uint64_t w, bool *follows)
 {
     const struct due__job *j = due__job_at(&q->slab, number);
     struct due__deadline by = { 0 };
 
     if (!q->shared || due__word_state(w) != DUE__CLAIMED)
         return DUE_ESTALE;
+    if (!*follows)
+        q->journal->follows(q, 1);
+    *follows = true;
     uint64_t news = q->journal->news(q);
     if (!q->journal->extending(q, number))                        /* X1 of share.c */
         return due__load_acquire(&j->word) != w ? 0 : DUE_ESTALE; /* J1 */
     return q->journal->unsettled(q, number, 0, news, &by, NULL);
 }
 
-/* As claim_once() again and again; @j: that job. */
+/* Its change is left for the store, or there will be none. */
+static void followed(struct due_queue *q, bool follows)
+{
+    if (follows)
+        q->journal->follows(q, -1);
+}
+
+/* As claim_once() again and again; @j: that job.  *@follows as in extended(), and then followed()
+ * is to be called. */
 static inline __attribute__((always_inline)) int claim_of(struct due_queue *q, struct due__job *j,
                                                           uint32_t number, uint64_t token,
-                                                          int64_t latest_ns, uint64_t *w)
+                                                          int64_t latest_ns, uint64_t *w,
+                                                          bool *follows)
 {
     int rc;
 
     while ((rc = claim_once(q, j, number, due__token_of(token), latest_ns, w)) == DUE_ESTALE) {
-        rc = extended(q, number, *w);
+        rc = extended(q, number, *w, follows);
         if (rc != 0)
             break;
     }
@@ -109,9 +122,9 @@ static inline __attribute__((always_inline)) int claim_of(struct due_queue *q, s
 }
 
 static __attribute__((noinline)) int claim(struct due_queue *q, uint32_t number, uint64_t token,
-                                           uint64_t *w)
+                                           uint64_t *w, bool *follows)
 {
-    return claim_of(q, due__job_at(&q->slab, number), number, token, DUE_FOREVER, w);
+    return claim_of(q, due__job_at(&q->slab, number), number, token, DUE_FOREVER, w, follows);
 }
 
 /* What an ack is for the journal. */
@@ -138,12 +151,14 @@ static inline bool plain(const struct due_queue *q, const struct due__job *j, ui
 }
 
 /* A job that was claimed, or could not be: @rc. */
-static __attribute__((noinline)) int ack_in_full(due_job *job, uint32_t number, int rc)
+static __attribute__((noinline)) int ack_in_full(due_job *job, uint32_t number, int rc,
+                                                 bool follows)
 {
     struct due_queue *q = job->queue;
 
     if (rc == 0)
         rc = ack_claimed(q, number);
+    followed(q, follows);
     if (due__answers(rc))
         let_go(q, job, number);
     return rc;
@@ -156,16 +171,17 @@ static inline __attribute__((always_inline)) struct due__job *claim_plain(due_jo
                                                                           uint32_t *number, int *rc)
 {
     struct due_queue *q = job->queue;
+    bool follows = false;
     uint64_t w;
 
     *rc = due__held(job, number);
     if (*rc != 0)
         return NULL;
     struct due__job *j = due__job_at(&q->slab, *number);
-    *rc = claim_of(q, j, *number, job->token, latest_ns, &w);
+    *rc = claim_of(q, j, *number, job->token, latest_ns, &w, &follows);
     if (*rc == 0 && plain(q, j, w))
         return j;
-    *rc = ack_in_full(job, *number, *rc);
+    *rc = ack_in_full(job, *number, *rc, follows);
     return NULL;
 }
 
@@ -223,6 +239,7 @@ static void send_acks(struct due_queue *q, struct acks *a, size_t n, struct due_
 static void ack_bulk(struct due_queue *q, struct acks *a, due_job *jobs, size_t n,
                      struct due__deadline *by)
 {
+    bool follows = false;
     size_t count = 0;
     uint64_t w;
 
@@ -230,7 +247,7 @@ static void ack_bulk(struct due_queue *q, struct acks *a, due_job *jobs, size_t 
         a->results[i] = due__held(&jobs[i], &a->number[i]);
         if (a->results[i] != 0)
             continue;
-        a->results[i] = claim(q, a->number[i], jobs[i].token, &w);
+        a->results[i] = claim(q, a->number[i], jobs[i].token, &w, &follows);
         due__prefetch_end(q, &jobs[i], a->number[i]);
         if (a->results[i] == 0)
             a->claimed[count++] = a->number[i];
@@ -239,6 +256,7 @@ static void ack_bulk(struct due_queue *q, struct acks *a, due_job *jobs, size_t 
     }
     if (count > 0)
         send_acks(q, a, count, by);
+    followed(q, follows);
     count = 0;
     for (size_t i = 0; i < n; i++) {
         if (a->results[i] != 0)
@@ -444,13 +462,14 @@ static int answer_claimed(struct due_queue *q, uint32_t number, enum due__purpos
 static int answer(due_job *job, enum due__purpose purpose, int64_t delay_ns, const char *reason)
 {
     struct due_queue *q = job->queue;
+    bool follows = false;
     uint32_t number;
     uint64_t w;
     int rc = due__held(job, &number);
 
     if (rc != 0)
         return rc;
-    rc = claim(q, number, job->token, &w);
+    rc = claim(q, number, job->token, &w, &follows);
     if (rc == 0) {
         if (!gone(q, number, &rc))
             rc = answer_claimed(q, number, purpose, delay_ns, reason);
@@ -459,6 +478,7 @@ static int answer(due_job *job, enum due__purpose purpose, int64_t delay_ns, con
         if (!due__answers(rc))
             due__lease_resume(q, number);
     }
+    followed(q, follows);
     if (due__answers(rc))
         let_go(q, job, number);
     return rc;
@@ -483,13 +503,14 @@ int due__lease_release(due_job *job)
 {
     struct due_queue *q = job->queue;
     struct due__tenure t;
+    bool follows = false;
     uint32_t number;
     uint64_t w;
     int rc = due__held(job, &number);
 
     if (rc != 0)
         return rc;
-    rc = claim(q, number, job->token, &w);
+    rc = claim(q, number, job->token, &w, &follows);
     if (rc == 0 && !gone(q, number, &rc)) {
         struct due__lease *l = due__lease_at(q, number);
         uint32_t attempts = due__load_relaxed(&l->attempts) - 1; /* R1 */
@@ -501,6 +522,7 @@ int due__lease_release(due_job *job)
         due__lease_answered(q);
         due__keep_if_closed(q, number, due__word_generation(w));
     }
+    followed(q, follows);
     if (!due__answers(rc))
         due__lease_resume(q, number);
     else

@@ -223,6 +223,9 @@ struct due__journal {
     void (*lapse)(struct due_queue *q, uint32_t number);
     /* Likewise: is the lease of a job, which is CLAIMED for that, being extended? */
     bool (*extending)(const struct due_queue *q, uint32_t number);
+    /* Likewise: a call answers for such a job as soon as that has ended (@by is 1); and it has left
+     * its answer, or gives up (-1).  Who closes waits for it. */
+    void (*follows)(struct due_queue *q, int by);
     /* Likewise: the store is asked, until @by.  0, or an error: DUE_ENOENT; DUE_EBUSY: somebody has
      * the job. */
     int (*ask)(struct due_queue *q, struct due__ask *ask, struct due__deadline *by);

@@ -207,16 +207,18 @@ int due__commits_open(struct due_queue *q, const due_options *o, due_error *erro
     return 0;
 }
 
-/* Send what waits, and what follows from that, as long as there is time. */
+/* Send what waits, and what follows from that, as long as there is time: also answers of who waits
+ * for an extension of his lease, since he has called in time. */
 static int send_all(struct due_queue *q, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
     int rc;
 
     do {
+        rc = due__commit_followed(q, until_ns);
         int64_t now = due__monotonic_now();
-
-        rc = due_flush(q, until_ns > now ? until_ns - now : 0);
+        if (rc == 0)
+            rc = due_flush(q, until_ns > now ? until_ns - now : 0);
     } while (rc == 0 && due__load_relaxed(&c->settled) != due__load_relaxed(&c->submitted) &&
              due__monotonic_now() < until_ns); /* no edge: asked again if it is not so yet */
     if (rc == 0 && due__takings_return(q)) {

@@ -187,6 +187,7 @@ const struct due__journal due__stored_journal = {
     .wanted = due__proxy_call,
     .lapse = due__sharing_lapse,
     .extending = due__sharing_extending,
+    .follows = due__commit_follows,
     .ask = due__sharing_ask,
     .hold_back = stored_hold_back,
     .extend_mark = due__sharing_extend_mark,

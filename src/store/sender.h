@@ -200,8 +200,9 @@ struct due__commits {
     _Alignas(8) uint64_t settled;       /* D  changes; A  relaxed, for a bound */
     _Alignas(8) uint64_t settled_bytes; /* D  given back; A  relaxed, for a bound */
     struct due__submission
-        *line;         /* D  calls that wait for room, first come; A  relaxed, as a hint */
-    uint64_t given_up; /* D  times that others may look at a job again for that */
+        *line;          /* D  calls that wait for room, first come; A  relaxed, as a hint */
+    uint64_t given_up;  /* D  times that others may look at a job again for that */
+    uint32_t following; /* D  answers that wait for an extension of their lease */
 
     struct due__taking *takings;      /* D  left by their takers, the last one first: takings.c */
     struct due__taking *spare_taking; /* D */
@@ -511,6 +512,9 @@ int due__commit_find(struct due_queue *q, due_id id, struct due__deadline *by, u
 uint64_t due__commit_news(struct due__commits *c);
 /* Until there are @goal of them, for as long as a call waits for the store: 0, or an error. */
 int due__commit_await(struct due_queue *q, uint64_t goal, struct due__deadline *by);
+/* As follows() of journal.h.  And: until nobody does, or @until_ns: 0, or an error. */
+void due__commit_follows(struct due_queue *q, int by);
+int due__commit_followed(struct due_queue *q, int64_t until_ns);
 /* A change was given up, or a job before it was sent, and what they held is free, @bytes on the way
  * to the store too: who waits for that looks again. */
 void due__commit_given_up(struct due_queue *q, uint64_t bytes);

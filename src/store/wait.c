@@ -47,6 +47,12 @@ static bool is_mended(const struct due__commits *c, const struct due__submission
     return !due__load_seq(&c->lacking); /* G2 */
 }
 
+static bool none_follows(const struct due__commits *c, const struct due__submission *a)
+{
+    (void)a;
+    return c->following == 0;
+}
+
 /* Or cannot be. */
 static bool is_loaded(const struct due__commits *c, const struct due__submission *a)
 {
@@ -186,6 +192,27 @@ uint64_t due__commit_news(struct due__commits *c)
 int due__commit_await(struct due_queue *q, uint64_t goal, struct due__deadline *by)
 {
     return wait_until(q, is_news, goal, false, due__deadline_at(q, by));
+}
+
+void due__commit_follows(struct due_queue *q, int by)
+{
+    struct due__commits *c = q->commits;
+
+    due__lock_acquire(&c->calls);
+    c->following += (uint32_t)by;
+    if (c->following == 0)
+        due__submission_ring_reached(c);
+    due__lock_release(&c->calls);
+}
+
+int due__commit_followed(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+
+    due__lock_acquire(&c->calls);
+    bool none = none_follows(c, NULL);
+    due__lock_release(&c->calls);
+    return none ? 0 : wait_until(q, none_follows, 0, false, until_ns);
 }
 
 void due__commit_given_up(struct due_queue *q, uint64_t bytes)

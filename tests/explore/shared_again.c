@@ -110,6 +110,35 @@ static void extend_beside(void *arg)
                   due_error_name(rc));
 }
 
+/* Whoever has it acks while its lease is being extended, and somebody closes. */
+static void ack_behind(void *arg)
+{
+    (void)arg;
+    int rc = take_leased(hall->q, &hall->job, LEASE, DUE_S(1));
+    explore_check(rc == 0 || hall_late(rc), "reserve answers %s", due_error_name(rc));
+    if (rc == 0) {
+        hall_hand(hall->job.token);
+        due_job copy = hall->job;
+        hall->shelf.away = 2;                  /* now, and when the ack looks */
+        (void)due__lease_extend(&copy, LEASE); /* unless it is over by then */
+    }
+    due__bell_ring(&hall->begun);
+    if (rc != 0)
+        return;
+    rc = due_ack(&hall->job);
+    explore_note("ack: %s", due_error_name(rc));
+    explore_check(rc == 0 || rc == DUE_ECLOSED || rc == DUE_ESTALE || hall_late(rc),
+                  "ack answers %s", due_error_name(rc));
+    explore_check(rc != DUE_ECLOSED || !hall->followed, "who acked before a close is refused");
+}
+
+static void close_behind(void *arg)
+{
+    due__bell_wait(&hall->begun, DUE_FOREVER, false);
+    hall->followed = hall->q->commits->following > 0;
+    hall_close_now(arg);
+}
+
 /* ---- What must hold ---- */
 
 static void again_check(void)
@@ -196,6 +225,15 @@ static void extend_twice_setup(void)
     explore_thread("keeper", extend_beside, NULL);
 }
 
+/* The ack waits for the extension, and who closes for both. */
+static void extend_close_setup(void)
+{
+    hall_open_with_a_job();
+    hall->refused = true; /* a lease that is over by then is not looked at */
+    explore_thread("who has it", ack_behind, NULL);
+    explore_thread("closer", close_behind, NULL);
+}
+
 #define AGAIN(name_, about_, setup_, quick_, deep_, walks_)                                 \
     {                                                                                       \
         .name = (name_), .about = (about_), .setup = (setup_), .idle = hall_idle,           \
@@ -218,5 +256,7 @@ const struct explore_scenario explore_scenarios_shared_again[] = {
           (1, 0, 0, 0), (2, 0, 0, 0), 0),
     AGAIN("shared_extend_twice", "who has a job and a keeper extend its lease", extend_twice_setup,
           (2, 0, 0, 0), (2, 1, 0, 0), 0),
+    AGAIN("shared_extend_close", "its lease is being extended when it is acked, and one closes",
+          extend_close_setup, (0, 0, 0, 0), (1, 0, 0, 0), 2),
     { .name = NULL },
 };

@@ -32,6 +32,7 @@ struct hall {
     struct due__bell reserved, had; /* rung then: for who extends it, and another process */
     struct due__bell begun;         /* who extends it is about to */
     struct due__bell sleeper;       /* nobody rings it */
+    bool followed;                  /* an ack waited for an extension when a close began */
     int64_t wall_ns;                /* what the queue's clock is ahead of the store's */
 };
 

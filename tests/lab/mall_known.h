@@ -30,8 +30,6 @@ static const struct mall_known mall_known[] = {
       "who waits for a topic that has had no job is not shown to wait" },
     { "share_keeper", "leaves_a_handler_in_time_that_extends_its_job",
       "no answer of a server comes within 20 ms for sure" },
-    { "share_keeper", "is_waited_for_by_who_closes_the_queue",
-      "an ack that waits for an extension may come too late for a close, in one run of ten" },
     { "share_lend", "ten_thousand_are_lent_and_each_has_its_bytes",
       "forty thousand round trips, one after the other" },
     { "share_lend_doubt", "no_bytes_of_a_change_are_kept_once_it_is_made",

@@ -431,3 +431,50 @@ MALL_TEST(share_extend, of_two_in_a_row_the_second_one_holds)
         mall_close(&m);
     }
 }
+
+struct answering {
+    due_job jobs[2];
+    size_t n;
+    bool batch;
+    struct crew_thread thread;
+};
+
+static int ack_main(void *arg)
+{
+    struct answering *a = arg;
+
+    return a->batch ? due_ack_batch(a->jobs, a->n, NULL) : due_ack(&a->jobs[0]);
+}
+
+/* Whoever has called before a close is waited for there, though his job was on its way. */
+MALL_TEST(share_extend, is_waited_for_with_the_ack_behind_it_by_who_closes)
+{
+    for (size_t n = 0; n <= 2; n += 2) {
+        struct mall m = mall_make(1);
+        const struct lab_options async = { .with.confirm = DUE_CONFIRM_ASYNC,
+                                           .with.store_timeout_ns = DUE_S(50) };
+        struct answering a = { .n = n, .batch = n > 0 };
+        struct crew_thread closes;
+
+        mall_join(&m, async);
+        for (size_t i = 0; i < (a.batch ? n : 1); i++) {
+            lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+            cr_assert_eq(mall_reserve(&m, 1, &a.jobs[i], LEASE), 0);
+        }
+        crew_until_others_asleep();
+        fail(&m, MEMORY_AWAY, MEMORY_ALWAYS);
+        mall_turn_to(&m, 60);
+        cr_expect_eq(due_extend(&a.jobs[0], 2 * LEASE), 0);
+        crew_go(&a.thread, ack_main, &a);
+        crew_until_asleep(&a.thread);
+        cr_expect(!atomic_load(&a.thread.back));
+        crew_go(&closes, close_main, m.lab[1].q);
+        crew_until_asleep(&closes);
+        cr_expect(!atomic_load(&closes.back));
+        memory_store_forgive(m.store[1]);
+        cr_expect_eq(crew_join(&a.thread), (int)n);
+        cr_expect_eq(crew_join(&closes), 0);
+        cr_expect_eq(memory_disk_jobs(m.disk), 0u);
+        mall_close(&m);
+    }
+}
