@@ -41,7 +41,7 @@ static bool told_change(struct ledger *l, unsigned thread, struct job *j, const 
 {
     const struct call *call = &l->calls[thread];
     bool alone = lane_leave(book_lane(l, j)) && j->handed_line < call->line && l->revivals == 0 &&
-                 l->revived_line < call->line;
+                 l->revived_line < call->line && j->refused_line < call->line;
 
     if (told_ok(answer)) {
         j->mark = l->lines;
@@ -232,7 +232,7 @@ static void told_kept(struct ledger *l, unsigned thread, struct job *j, struct c
     j->mark = l->lines;
     if (j->born_line != 0 && j->born_line < call->line)
         refuse(l, c); /* nor has it begun the job */
-    if (!alone || j->handed_line > call->line)
+    if (!alone || j->handed_line > call->line || j->refused_line > call->line)
         return;
     j->now.dead = NOT;
     j->alive_line = l->lines;
@@ -246,7 +246,7 @@ static void told_content(struct ledger *l, unsigned thread, struct job *j, struc
     if (!told_ok(answer))
         return;
     j->mark = l->lines;
-    if (!alone || j->handed_line > l->calls[thread].line)
+    if (!alone || j->handed_line > l->calls[thread].line || j->refused_line > l->calls[thread].line)
         return;
     j->now = (struct state){
         .bound_ns = c->at_ns, .current = c->number, .since = l->lines, .dead = NOT
@@ -333,7 +333,7 @@ static void told_flush(struct ledger *l, unsigned thread, const char *answer)
 
         if (j->cleared < l->calls[thread].line && !clearing)
             j->cleared = 0; /* else it has been shown */
-        if (j->refused_late || j->mark == 0 || j->mark > l->calls[thread].line)
+        if (j->refused_line != 0 || j->mark == 0 || j->mark > l->calls[thread].line)
             continue;
         if (j->put_soon && j->put == MAYBE) {
             j->put = SURE;
@@ -348,25 +348,7 @@ static void told_flush(struct ledger *l, unsigned thread, const char *answer)
         j->kept = j->now;
         j->put_soon = j->gone_soon = false;
     }
-}
-
-/* A change nobody waited for has not been made: of that job nothing is sure. */
-static void settled(struct ledger *l, const char *rest)
-{
-    char id[ID_TEXT];
-    char answer[40];
-
-    if (sscanf(rest, "%39s %39s", id, answer) != 2 || told_ok(answer))
-        return;
-    struct job *j = book_job(l, id);
-    if (j == NULL)
-        return;
-    j->refused_late = true;
-    j->usurped = 0; /* so nobody need have had its key */
-    j->now.since = j->kept.since = 0;
-    book_maybe_dead(j);
-    book_sooner(j, j->least_ns);
-    j->has_key = j->has_key == SURE ? MAYBE : j->has_key;
+    late_judge(l, l->calls[thread].line);
 }
 
 static void mortal(struct ledger *l, const char *rest)
@@ -557,6 +539,8 @@ static void answered(struct ledger *l, unsigned thread, int64_t now_ns, const ch
         told_taking(l, thread, now_ns, rest);
     else if (strcmp(verb, "flush!") == 0)
         told_flush(l, thread, rest);
+    else if (strcmp(verb, "close!") == 0 && told_ok(rest))
+        late_judge(l, l->lines);
     else if (strcmp(verb, "clear!") == 0)
         all_told_clear(l, &l->calls[thread], rest);
     else if (strcmp(verb, "revive!") == 0)
@@ -580,7 +564,7 @@ void ledger_line(struct ledger *l, const char *line)
     const char *rest = line + used;
     size_t end = strlen(verb) - 1;
     if (strcmp(verb, "settled") == 0)
-        settled(l, rest);
+        late_settled(l, rest);
     else if (strcmp(verb, "discarded") == 0)
         discarded(l, rest);
     else if (strcmp(verb, "shown") == 0)

@@ -8,7 +8,7 @@
 
 #define SHOWN 20 /* complaints that are printed */
 
-static void *need(void *memory)
+void *book_need(void *memory)
 {
     if (memory == NULL) {
         fprintf(stderr, "ledger: out of memory\n");
@@ -19,7 +19,7 @@ static void *need(void *memory)
 
 struct ledger *ledger_new(void)
 {
-    return need(calloc(1, sizeof(struct ledger)));
+    return book_need(calloc(1, sizeof(struct ledger)));
 }
 
 void ledger_free(struct ledger *l)
@@ -29,6 +29,8 @@ void ledger_free(struct ledger *l)
     free(l->by_number.slots);
     free(l->by_id.slots);
     free(l->cuts);
+    free(l->strangers);
+    free(l->waiting);
     free(l);
 }
 
@@ -48,7 +50,7 @@ void book_doubt_all(struct ledger *l)
 /* Nor did it take one that is reserved, or dead: those are nobody else's, and stay in the store. */
 void book_cut(struct ledger *l, int64_t ns)
 {
-    l->cuts = need(realloc(l->cuts, (l->n_cuts + 1) * sizeof *l->cuts));
+    l->cuts = book_need(realloc(l->cuts, (l->n_cuts + 1) * sizeof *l->cuts));
     l->cuts[l->n_cuts++] = (struct cut){ .line = l->lines, .ns = ns };
     for (size_t i = l->first; i < l->n_jobs; i++) {
         struct job *j = &l->jobs[i];
@@ -117,7 +119,7 @@ static void table_for(struct table *t, size_t room)
 {
     free(t->slots);
     t->room = 4 * room;
-    t->slots = need(calloc(t->room, sizeof *t->slots));
+    t->slots = book_need(calloc(t->room, sizeof *t->slots));
 }
 
 static void room_for_content(struct ledger *l)
@@ -125,7 +127,7 @@ static void room_for_content(struct ledger *l)
     if (l->n_contents < l->contents_room)
         return;
     l->contents_room = l->contents_room > 0 ? 2 * l->contents_room : 512;
-    l->contents = need(realloc(l->contents, l->contents_room * sizeof *l->contents));
+    l->contents = book_need(realloc(l->contents, l->contents_room * sizeof *l->contents));
     table_for(&l->by_number, l->contents_room);
     for (size_t i = 0; i < l->n_contents; i++)
         *slot_of_number(l, l->contents[i].number) = (uint32_t)i + 1;
@@ -136,7 +138,7 @@ static void room_for_job(struct ledger *l)
     if (l->n_jobs < l->jobs_room)
         return;
     l->jobs_room = l->jobs_room > 0 ? 2 * l->jobs_room : 512;
-    l->jobs = need(realloc(l->jobs, l->jobs_room * sizeof *l->jobs));
+    l->jobs = book_need(realloc(l->jobs, l->jobs_room * sizeof *l->jobs));
     table_for(&l->by_id, l->jobs_room);
     for (size_t i = 0; i < l->n_jobs; i++) {
         if (l->jobs[i].id[0] != '\0')
@@ -191,6 +193,7 @@ void book_name(struct ledger *l, struct job *j, const char *id)
     snprintf(j->id, sizeof j->id, "%s", id);
     j->named_line = l->lines;
     *slot_of_id(l, j->id) = book_place(l, j) + 1;
+    late_named(l, j);
 }
 
 void book_meet(struct ledger *l, uint64_t number, const char *id)
@@ -204,6 +207,7 @@ void book_meet(struct ledger *l, uint64_t number, const char *id)
 void book_forget(struct ledger *l)
 {
     l->n_jobs = l->n_contents = l->first = 0;
+    late_forget(l);
     memset(l->calls, 0, sizeof l->calls);
     memset(l->keys, 0, sizeof l->keys);
     if (l->jobs_room > 0)

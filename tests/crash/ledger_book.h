@@ -72,7 +72,6 @@ struct job {
     bool doubt;         /* it may have left: the end of a removal is not known */
     bool revoked;       /* cancelled while somebody had it: it leaves when he gives it back */
     unsigned leaving;   /* removals that have no answer yet */
-    bool refused_late;  /* a change nobody waited for was refused */
     bool ranked;        /* it may have any priority */
     bool mortal;        /* it may die by itself at any time */
     bool plain;         /* never moved, given back, dead, replaced or at risk: its order is known */
@@ -86,8 +85,9 @@ struct job {
     uint64_t touched;    /* it was last wanted to be changed */
     uint64_t alive_line; /* it was last seen not to be dead */
     uint64_t handed_line;
-    uint64_t doubted;   /* a removal of it last ended in doubt */
-    uint64_t back_line; /* it was last given back, or its removal answered */
+    uint64_t refused_line; /* in this life a change nobody waited for was refused; 0: none */
+    uint64_t doubted;      /* a removal of it last ended in doubt */
+    uint64_t back_line;    /* it was last given back, or its removal answered */
     uint64_t gone_line;
     uint64_t cleared;   /* a clear that is not confirmed was last asked for, or answered; 0: none */
     uint64_t safe_line; /* no dequeue that ended until then has had it */
@@ -138,6 +138,21 @@ struct cut {
     bool spent;    /* one job that is missing is put down to it */
 };
 
+/* A job that was told to be refused a change, and that nobody knows. */
+struct stranger {
+    char id[ID_TEXT];
+    uint64_t line; /* in which it was told */
+};
+
+enum fault { FAULT_STALE, FAULT_EARLY, FAULT_RISEN };
+
+/* It may have a reason, if a change is said to be refused. */
+struct waiting_fault {
+    uint64_t line;
+    uint32_t place; /* of its job */
+    enum fault what;
+};
+
 struct table {
     uint32_t *slots; /* place plus 1 */
     size_t room;
@@ -155,6 +170,10 @@ struct ledger {
     struct key keys[KEYS + 1];
     struct cut *cuts; /* since the last balance, in order */
     size_t n_cuts;
+    struct stranger *strangers;
+    size_t n_strangers;
+    struct waiting_fault *waiting;
+    size_t n_waiting;
     size_t n_lives; /* of the worker, so far */
     size_t first;   /* the first job that is not closed or gone for good */
     bool async;
@@ -172,6 +191,7 @@ struct ledger {
     struct ledger_verdict v;
 };
 
+void *book_need(void *memory); /* it ends the program if there is none */
 struct content *book_content(struct ledger *l, uint64_t number);
 struct job *book_job(struct ledger *l, const char *id);
 uint32_t book_place(const struct ledger *l, const struct job *j);
@@ -235,6 +255,20 @@ void all_want_clear(struct ledger *l, unsigned thread);
 void all_told_clear(struct ledger *l, const struct call *call, const char *answer);
 void all_want_revival(struct ledger *l, unsigned thread);
 void all_told_revival(struct ledger *l, const struct call *call);
+
+/* ---- ledger_late.c: changes nobody waits for that are refused later ---- */
+
+/* Such a one has not been made: of that job nothing is sure. */
+void late_settled(struct ledger *l, const char *rest);
+/* It is known now which job this is. */
+void late_named(struct ledger *l, struct job *j);
+/* A job is seen in this line as it should not be.  @was_so: it may be, before a change that is not
+ * confirmed. */
+void late_fault(struct ledger *l, const struct job *j, enum fault what, bool was_so,
+                const char *line);
+/* All that was refused is told, of what was seen before line @line. */
+void late_judge(struct ledger *l, uint64_t line);
+void late_forget(struct ledger *l);
 
 /* ---- ledger_hands.c: what is handed out, and listed ---- */
 

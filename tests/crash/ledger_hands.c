@@ -33,10 +33,10 @@ static void bring_back(struct ledger *l, struct job *j)
         l->first = book_place(l, j);
 }
 
-/* May it carry this? */
-static bool may_carry(const struct job *j, const struct content *c)
+/* May it carry this, being so? */
+static bool may_carry(const struct state *is, const struct content *c)
 {
-    return c->number == j->now.current || c->line > j->now.since;
+    return c->number == is->current || c->line > is->since;
 }
 
 static void check_state(struct ledger *l, struct job *j, const struct content *c, int64_t now_ns,
@@ -48,21 +48,16 @@ static void check_state(struct ledger *l, struct job *j, const struct content *c
         l->v.doubled++;
         complain(l, "doubled", j, line);
     }
-    if (now_ns < j->now.bound_ns) {
-        l->v.early++;
-        complain(l, "early", j, line);
-    }
+    if (now_ns < j->now.bound_ns)
+        late_fault(l, j, FAULT_EARLY, now_ns >= j->kept.bound_ns, line);
     if (j->put == NOT || j->closed || c->refused) {
         l->v.phantom++;
         complain(l, "phantom", j, line);
-    } else if (!may_carry(j, c) && !j->risk) {
-        l->v.stale++;
-        complain(l, "stale", j, line);
+    } else if (!may_carry(&j->now, c) && !j->risk) {
+        late_fault(l, j, FAULT_STALE, may_carry(&j->kept, c), line);
     }
-    if (j->now.dead == SURE && !j->risk) {
-        l->v.risen++;
-        complain(l, "risen", j, line);
-    }
+    if (j->now.dead == SURE && !j->risk)
+        late_fault(l, j, FAULT_RISEN, j->kept.dead != SURE, line);
 }
 
 /* It has come out of the store, and nothing was done to it in this life: the past is settled. */
@@ -215,8 +210,6 @@ void told_dead(struct ledger *l, unsigned thread, const char *rest)
     j->safe_line = line > j->safe_line ? line : j->safe_line;
     bool alive = j->now.dead == NOT && j->alive_line < line && !j->mortal;
     bool ended = (j->gone && j->gone_line < line) || j->closed;
-    if (!j->risk && (alive || ended)) {
-        l->v.risen++;
-        complain(l, "not dead", j, rest);
-    }
+    if (!j->risk && (alive || ended))
+        late_fault(l, j, FAULT_RISEN, !ended && j->kept.dead != NOT, rest);
 }

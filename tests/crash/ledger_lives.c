@@ -76,9 +76,10 @@ static void fall_back(struct ledger *l)
         j->out = j->lent = false;
         j->lease_end_ns = 0;
         j->now = j->kept;
-        j->put_soon = j->gone_soon = j->refused_late = false;
-        j->mark = j->cleared = 0;
+        j->put_soon = j->gone_soon = false;
+        j->mark = j->cleared = j->refused_line = 0;
     }
+    late_forget(l);
 }
 
 void ledger_death(struct ledger *l, int64_t time_ns)

@@ -242,6 +242,18 @@ const struct script key_scripts[] = {
       OUT("2", "id1", "2000"),
       0,
       { .told = 2, .handed = 1, .early = 1 } },
+    { "replaced, which is refused before who did it is told that it was",
+      KEYED("1", "5") FLUSH ASK("2", "5", "replace") REFUSED
+      "1 2 enqueue! 2 DUE_OK id1\n" OUT_1("1600") CLOSED,
+      "",
+      ASYNC,
+      { .told = 1, .handed = 1 } },
+    { "dead, and waits again by its key, which is refused before who did it is told that it was",
+      KEYED("1", "5") HAS("1", "id1") SAYS("bury", "DUE_OK") FLUSH ASK("2", "5", "earliest") REFUSED
+      "1 2 enqueue! 2 DUE_OK id1\n" LIST(DEAD_1) CLOSED,
+      LIST(DEAD_1) KICK_1 OUT_1("2000"),
+      ASYNC,
+      { .told = 1, .handed = 2 } },
     { "replaced in doubt by a call that was told of it first",
       LATER("DUE_EINDOUBT", "replace"),
       OUT("2", "id1", "2000"),

@@ -64,7 +64,7 @@ static bool late_answer(char *text, size_t size)
     char *at = strchr(strchr(text, ' ') + 1, ' ') + 1;
     size_t left = size - (size_t)(at - text);
 
-    if (strcmp(what, "dead") == 0 || strcmp(what, "settled") == 0)
+    if (strcmp(what, "dead") == 0 || strcmp(what, "settled") == 0 || strcmp(what, "close!") == 0)
         return false;
     if (strcmp(what, "list!") == 0 || strcmp(what, "reserve!") == 0)
         snprintf(at, left, "%s DUE_EAGAIN", what);

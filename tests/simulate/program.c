@@ -226,10 +226,10 @@ static void close_queue(struct program *p, enum due_close_mode mode)
         if (machine_below(2) == 0 && nobody_inside(p))
             timeout = 0;
         most_ns += most_ns < DUE_S(10) ? most_ns : 0;
-        history_note(p->own.thread, "close? %d", (int)mode);
+        history_ask(p->own.thread, "close? %d", (int)mode);
         p->closing = true;
         rc = due_close(p->q, mode, timeout);
-        history_note(p->own.thread, "close! %s", due_error_name(rc));
+        history_tell(p->own.thread, "close! %s", due_error_name(rc));
         if (rc == DUE_ETIMEDOUT && nobody_inside(p))
             machine_fail("nobody is in the queue, and due_close times out");
     } while (rc == DUE_ETIMEDOUT || rc == DUE_ENOMEM);
