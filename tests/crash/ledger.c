@@ -320,20 +320,19 @@ static void told_removal(struct ledger *l, unsigned thread, struct job *j, const
         l->ordered = false; /* it may come again, behind others */
 }
 
-static void told_flush(struct ledger *l, unsigned thread, const char *answer)
+/* What was answered before line @line is confirmed, if nothing else was said of it. */
+static void confirm(struct ledger *l, uint64_t line, int64_t now_ns)
 {
     bool clearing = false;
 
-    if (!told_ok(answer))
-        return;
     for (size_t i = 0; i < THREADS; i++)
         clearing |= l->calls[i].clears;
     for (size_t i = l->first; i < l->n_jobs; i++) {
         struct job *j = &l->jobs[i];
 
-        if (j->cleared < l->calls[thread].line && !clearing)
+        if (j->cleared < line && !clearing)
             j->cleared = 0; /* else it has been shown */
-        if (j->refused_line != 0 || j->mark == 0 || j->mark > l->calls[thread].line)
+        if (j->refused_line != 0 || j->mark == 0 || j->mark > line)
             continue;
         if (j->put_soon && j->put == MAYBE) {
             j->put = SURE;
@@ -342,13 +341,22 @@ static void told_flush(struct ledger *l, unsigned thread, const char *answer)
         if (j->gone_soon && !j->gone) {
             j->gone = true;
             j->gone_line = l->lines;
-            if (j->done_by_ns < l->calls[thread].answer_ns) /* a key is kept from when it is sent */
-                j->done_by_ns = l->calls[thread].answer_ns;
+            if (j->done_by_ns < now_ns) /* a key is kept from when it is sent */
+                j->done_by_ns = now_ns;
         }
         j->kept = j->now;
         j->put_soon = j->gone_soon = false;
     }
-    late_judge(l, l->calls[thread].line);
+    late_judge(l, line);
+}
+
+/* Of changes that nobody waits for a close has told the end of each. */
+static void told_end(struct ledger *l, unsigned thread, const char *verb, const char *answer)
+{
+    const struct call *call = &l->calls[thread];
+
+    if (told_ok(answer))
+        confirm(l, verb[0] == 'f' ? call->line : l->lines, call->answer_ns);
 }
 
 static void mortal(struct ledger *l, const char *rest)
@@ -537,10 +545,8 @@ static void answered(struct ledger *l, unsigned thread, int64_t now_ns, const ch
         told_by_name(l, thread, verb[0] == 'e', rest);
     else if (strcmp(verb, "dequeue!") == 0 || strcmp(verb, "reserve!") == 0)
         told_taking(l, thread, now_ns, rest);
-    else if (strcmp(verb, "flush!") == 0)
-        told_flush(l, thread, rest);
-    else if (strcmp(verb, "close!") == 0 && told_ok(rest))
-        late_judge(l, l->lines);
+    else if (strcmp(verb, "flush!") == 0 || strcmp(verb, "close!") == 0)
+        told_end(l, thread, verb, rest);
     else if (strcmp(verb, "clear!") == 0)
         all_told_clear(l, &l->calls[thread], rest);
     else if (strcmp(verb, "revive!") == 0)

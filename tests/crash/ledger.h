@@ -21,7 +21,7 @@
  *     THREAD TIME flush?                                      THREAD TIME flush! ANSWER
  *     THREAD TIME dead ID                between list? and list!, for each that is listed
  *     0 TIME settled ID ANSWER           a change nobody waited for was refused
- *     0 TIME close! DUE_OK               and so was all that was refused until then
+ *     0 TIME close! DUE_OK               all other changes that it was told of are confirmed
  *     THREAD TIME mortal N               the job that was enqueued with N may die by itself
  *     THREAD TIME ranked N               it may have any priority from now on
  *     0 TIME shown ID            a queue that closes knows no more whether it has left
