@@ -80,6 +80,7 @@ enum machine_plant {
     PLANT_EARLY_TAKEOVER,    /* it replaces a program before its lease is over */
     PLANT_OTHER_NAME,        /* queues of two names have the same jobs there */
     PLANT_NO_SETTINGS,       /* it shows nothing of what holds back topics */
+    PLANT_UNTOLD,            /* nobody is told what a close has given up */
     PLANTS
 };
 

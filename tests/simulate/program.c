@@ -45,7 +45,7 @@ static void on_settled(void *ctx, due_id id, int rc)
         b->round.ended = 0; /* it may have been that cancel */
         contents_forget(b);
     }
-    if (rc != 0)
+    if (rc != 0 && (rc != DUE_ECLOSED || p->plan->machine.plant != PLANT_UNTOLD))
         history_tell(p->own.thread, "settled %s %s", due_id_format(id, text), due_error_name(rc));
     machine_enter(was);
 }

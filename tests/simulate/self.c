@@ -18,6 +18,7 @@ static const char *const names[PLANTS] = {
     [PLANT_EARLY_TAKEOVER] = "an early takeover",
     [PLANT_OTHER_NAME] = "another queue's jobs",
     [PLANT_NO_SETTINGS] = "forgotten pauses",
+    [PLANT_UNTOLD] = "an end told to nobody",
 };
 
 static bool find(enum machine_plant plant)
