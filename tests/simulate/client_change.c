@@ -87,7 +87,9 @@ void client_end(struct client *c, struct book *b)
 {
     bool there = b->told && !b->gone && !b->revoked && !b->round.doubt;
 
-    if (cancel(c, b, false) == DUE_ENOENT && there && !b->ending && !deaths_crowded_out(b))
+    /* Or a clear that was in doubt has it meanwhile, and it is shown. */
+    if (cancel(c, b, false) == DUE_ENOENT && there && !b->shown && !b->ending &&
+        !deaths_crowded_out(b))
         machine_fail("job %" PRIu64 " comes again and again, and is not there", books_number(b));
 }
 
