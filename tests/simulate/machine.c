@@ -408,6 +408,16 @@ static void wake_for_no_reason(void)
         f->woken = true;
 }
 
+void machine_stir(void)
+{
+    for (unsigned i = 0; i < machine.fibers; i++) {
+        struct fiber *f = &machine.fiber[i];
+
+        if (f->state == PARKED && f->word != NULL)
+            f->woken = true;
+    }
+}
+
 /* The next stop. */
 static void draw_stop(void)
 {

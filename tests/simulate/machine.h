@@ -95,7 +95,9 @@ struct machine_options {
     bool back_after;       /* after that or before, */
     uint32_t back_kinds;   /* at one of so many kinds of such steps, */
     uint64_t back_kind;    /* this, */
-    uint64_t back_steps;   /* and for so many steps */
+    uint64_t back_steps;   /* and for so many steps; */
+    uint32_t stir_every;   /* so often all who sleep wake then, */
+    uint32_t leap_every;   /* or time passes */
     uint32_t jump_every;   /* of switches: time passes although somebody could go on */
     int64_t jump_max_ns;
     uint32_t drift_every; /* of looks at a clock: it moves on by a few nanoseconds */
@@ -187,6 +189,7 @@ void machine_give_way(void); /* anybody that can goes on */
 /* The running fibre is held back for so many steps; false: until nobody else could go on. */
 bool machine_rest(uint64_t steps);
 void machine_wake(struct fiber *f);     /* who is held back is not any more */
+void machine_stir(void);                /* all who sleep wake for no reason */
 void machine_kill_soon(uint64_t steps); /* within so many steps, if there is to be a kill at all */
 /* The running fibre is about to change what @at says, or, NULL, to read: it may be held back. */
 void machine_hold_back(const struct explore_site *at);

@@ -65,6 +65,15 @@ void machine_wake(struct fiber *f)
     f->back_until = 0;
 }
 
+/* Who sleeps could not come in between otherwise: what wakes him is what is held back. */
+static void disturb(void)
+{
+    if (machine_chance(machine.o.stir_every))
+        machine_stir();
+    if (machine_chance(machine.o.leap_every))
+        machine_jump();
+}
+
 void machine_hold_back(const struct explore_site *at)
 {
     struct fiber *me = machine.me;
@@ -80,5 +89,6 @@ void machine_hold_back(const struct explore_site *at)
     if (!now)
         return;
     me->back_until = machine.steps + machine.o.back_steps;
+    disturb();
     machine_give_way();
 }

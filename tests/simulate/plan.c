@@ -158,6 +158,10 @@ static void draw_machine(struct plan *p, uint64_t *random)
     m->back_kinds = (uint32_t)PICK(random, 2, 4, 16, 64);
     m->back_kind = model_random(random);
     m->back_steps = PICK(random, 100, 1000, 10000, 10000);
+    m->stir_every = rate(p, KIND_SPURIOUS, PICK(random, 2, 10, 100));
+    m->leap_every = rate(p, KIND_JUMPS, PICK(random, 2, 10, 100));
+    if ((p->drawn >> KIND_WORKERS & 1) != 0)
+        m->leap_every = 0;
     m->jump_every = rate(p, KIND_JUMPS, PICK(random, 10, 100, 1000));
     if ((p->drawn >> KIND_WORKERS & 1) != 0 && m->jump_every > 0 &&
         m->jump_every * m->switch_every < HANDLED_STEPS)
