@@ -218,6 +218,7 @@ void memory_empty_all(void);
 void *memory_new(size_t size);
 void memory_free(void *memory);
 size_t memory_size(const void *memory); /* as it was asked for */
+void memory_spoil(void *memory);        /* more of what was freed, if nobody has it again */
 /* For a queue: *@live counts the blocks that it has not given back. */
 due_allocator machine_allocator(uint64_t *live);
 

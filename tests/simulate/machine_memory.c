@@ -7,7 +7,8 @@
  * sequentially consistent operation empties it too, and so does a sleep; else the oldest stores go
  * at random.  The explorer does more, and tries each moment (tests/explore/memory.c).
  *
- * What is freed is filled with bytes that make no sense, so that whoever goes on using it fails.
+ * What is freed is filled with bytes that make no sense, so that whoever goes on using it fails:
+ * its first bytes, and of a queue what stands in front of its shards.
  */
 #define _GNU_SOURCE
 #include <sys/mman.h>
@@ -212,6 +213,7 @@ bool explore_swap(volatile void *p, unsigned size, uint64_t *expected, uint64_t 
 #define ARENA_BYTES (1u << 30)
 #define KINDS       26u /* from 64 bytes on */
 #define POISON      512u
+#define SPOILT      8192u
 #define LINE        64u
 #define ALIVE       UINT32_C(0x600dda7a)
 #define DEAD        UINT32_C(0xdeadda7a)
@@ -306,6 +308,14 @@ static void block_free(void *memory, uint64_t *freed)
     h->state = DEAD;
     h->next = free_list[h->kind];
     free_list[h->kind] = h;
+}
+
+void memory_spoil(void *memory)
+{
+    const struct head *h = (const struct head *)memory - 1;
+
+    if (h->state == DEAD)
+        memset(memory, 0xdb, h->size < SPOILT ? h->size : SPOILT);
 }
 
 void *memory_new(size_t size)

@@ -274,6 +274,7 @@ static void free_queue(struct program *p)
     } while (rc == DUE_EBUSY && lent && ++p->busy < 1000);
     if (rc != 0)
         machine_fail("due_free: %s", due_error_name(rc));
+    memory_spoil(p->q);
     if (p->live != 0)
         machine_fail("due_free: %" PRIu64 " blocks of memory are still out", p->live);
 }
@@ -345,8 +346,7 @@ static void check_stats(const struct program *p)
         check_topics(p);
 }
 
-/* One thread takes all, and the order is that of the deadlines.  A large job that was read stands
- * last among equals. */
+/* One thread takes all, by deadline; a large job that was read stands last among equals. */
 bool program_orderly(const struct plan *p)
 {
     if (plan_has(p, KIND_LARGE) && plan_has(p, KIND_LOOKS))
