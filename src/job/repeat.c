@@ -164,30 +164,13 @@ size_t due__repeat_taken(struct due_queue *q, const struct due__slot *slots, siz
     return more;
 }
 
-/* Of taken jobs those that repeat to the front: how many. */
-static size_t repeating_first(struct due_queue *q, struct due__slot *slots, size_t n)
+bool due__round_begin(struct due_queue *q, struct due__slot s, int64_t now_ns, due_job *job)
 {
-    size_t first = 0;
+    uint32_t number = due__slot_job(s);
 
-    for (size_t i = 0; i < n; i++) {
-        struct due__slot s = slots[i];
-
-        if (!due__repeats(q, due__slot_job(s)))
-            continue;
-        slots[i] = slots[first];
-        slots[first++] = s;
-    }
-    return first;
-}
-
-size_t due__rounds_begin(struct due_queue *q, struct due__slot *slots, size_t n, due_job *jobs)
-{
-    int64_t now = due__clock_now(&q->clock);
-    size_t rounds = repeating_first(q, slots, n);
-
-    for (size_t i = 0; i < rounds; i++) {
-        due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &jobs[i]);
-        hold(q, slots[i], &jobs[i]);
-    }
-    return rounds;
+    if (!due__repeats(q, number))
+        return false;
+    due__job_fill(q, number, due__slot_deadline(s), now_ns, job);
+    hold(q, s, job);
+    return true;
 }

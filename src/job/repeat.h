@@ -28,10 +28,10 @@ bool due__repeat_locked(struct due_queue *q, uint32_t number, int64_t at_ns, boo
 size_t due__repeat_taken(struct due_queue *q, const struct due__slot *slots, size_t n,
                          due_job *jobs);
 
-/* With a store: of taken jobs those that repeat to the front, filled in and their bytes lent, since
- * they wait again before their taker has them: how many. */
-size_t due__rounds_begin(struct due_queue *q, struct due__slot *slots, size_t n, due_job *jobs);
-/* One of them is not handed out after all. */
+/* With a store: a taken job that repeats is filled in and its bytes are lent, since it waits again
+ * before its taker has it.  False: it does not repeat. */
+bool due__round_begin(struct due_queue *q, struct due__slot s, int64_t now_ns, due_job *job);
+/* It is not handed out after all. */
 void due__round_drop(struct due_queue *q, due_job *job, uint32_t number);
 /* Jobs that were taken for good and wait again: counted. */
 void due__rounds_end(struct due_queue *q, size_t n);

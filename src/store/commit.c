@@ -126,6 +126,18 @@ void due__commit_leave_all(struct due_queue *q, const uint32_t *numbers, size_t 
     }
 }
 
+void due__commit_leave_each(struct due_queue *q, const uint32_t *numbers, const uint8_t *purposes,
+                            size_t n, struct due__submission *a, int64_t until_ns)
+{
+    size_t piece = due__commit_piece(q->commits);
+
+    for (size_t i = 0; i < n; i += piece) {
+        if (i > 0)
+            due__commit_push(q, until_ns);
+        due__submit_each(q, numbers + i, purposes + i, n - i < piece ? n - i : piece, a);
+    }
+}
+
 void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
                      enum due__purpose purpose, int64_t want_ns, struct due__deadline *by,
                      int *results)

@@ -37,46 +37,33 @@ static size_t take_many(struct due_queue *q, struct due__request *r, struct due_
     return got;
 }
 
-/* Of taken jobs those with a limit of attempts to the front: how many. */
-static size_t limited_first(struct due_queue *q, struct due__slot *slots, size_t n)
+/* Is the number of attempts of any of them limited? */
+static bool any_limited(struct due_queue *q, const struct due__slot *slots, size_t n)
 {
-    size_t first = 0;
+    bool any = false;
 
-    for (size_t i = 0; !q->attempts_lazy && i < n; i++) {
-        struct due__slot s = slots[i];
-
-        if (!due__lease_limited(q, due__job_at(&q->slab, due__slot_job(s))))
-            continue;
-        slots[i] = slots[first];
-        slots[first++] = s;
-    }
-    return first;
+    for (size_t i = 0; !any && !q->attempts_lazy && i < n; i++)
+        any = due__lease_limited(q, due__job_at(&q->slab, due__slot_job(slots[i])));
+    return any;
 }
 
-/* Those whose attempts need not be counted before are leased at once. */
-static int lease(struct due_queue *q, struct due__request *r, struct due__slot *slots, size_t n,
-                 struct due__deadline *by)
+/* If no attempts need be counted before, they are leased at once. */
+static int lease(struct due_queue *q, struct due__request *r, const struct due__slot *slots,
+                 size_t n, struct due__deadline *by)
 {
-    struct due__request rest = *r;
-    size_t limited = limited_first(q, slots, n);
+    bool limited = any_limited(q, slots, n);
     int rc = due__commit_held(q, by);
 
-    if (rc == 0 && limited > 0)
-        rc = due__lease_records(q, slots, limited); /* the attempts are counted there */
+    if (rc == 0 && limited)
+        rc = due__lease_records(q, slots, n); /* the attempts are counted there */
     if (rc != 0) {
         due__put_back(q, slots, n);
         return rc;
     }
-    if (limited > 0)
-        rc = due__take_stored(q, r, slots, limited, DUE__ATTEMPT, by);
-    if (limited == n)
-        return rc;
-    size_t leased = rc > 0 ? (size_t)rc : 0;
-    rest.jobs += leased;
-    rc = due__lease_for(q, &rest, slots + limited, n - limited);
-    if (rc != 0)
-        return leased > 0 ? (int)leased : rc;
-    return (int)(leased + n - limited);
+    if (limited)
+        return due__take_stored(q, r, slots, n, DUE__ATTEMPT, by);
+    rc = due__lease_for(q, r, slots, n);
+    return rc == 0 ? (int)n : rc;
 }
 
 /* The taken jobs go to the caller.  Answers how many of them he has (0: they were not to be handed

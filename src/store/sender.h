@@ -458,6 +458,9 @@ void due__commit_submit(struct due_queue *q, uint32_t number, enum due__purpose 
 /* The same of @n jobs. */
 void due__submit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
                      enum due__purpose purpose, int64_t want_ns, struct due__submission *a);
+/* The same, each for a purpose of its own, whatever time is wanted; NO_CHANGE: it is left alone. */
+void due__submit_each(struct due_queue *q, const uint32_t *numbers, const uint8_t *purposes,
+                      size_t n, struct due__submission *a);
 
 /* ---- commit.c ---- */
 
@@ -467,6 +470,8 @@ void due__submit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
 void due__commit_leave_all(struct due_queue *q, const uint32_t *numbers, size_t n,
                            enum due__purpose purpose, int64_t want_ns, struct due__submission *a,
                            int64_t until_ns);
+void due__commit_leave_each(struct due_queue *q, const uint32_t *numbers, const uint8_t *purposes,
+                            size_t n, struct due__submission *a, int64_t until_ns);
 /* What came of putting in several jobs, besides how many are in. */
 struct due__put {
     size_t room;  /* that take room: of so many the queue has seen the last, or will */

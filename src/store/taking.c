@@ -21,8 +21,9 @@
 
 static size_t bytes_for(size_t room)
 {
-    return sizeof(struct due__taking) + room * (sizeof(struct due__slot) + sizeof(due_job) +
-                                                sizeof(due_id) + sizeof(int) + sizeof(uint32_t));
+    return sizeof(struct due__taking) +
+           room * (sizeof(struct due__slot) + sizeof(due_job) + sizeof(due_id) + sizeof(int) +
+                   sizeof(uint32_t) + sizeof(uint8_t));
 }
 
 static struct due__taking *make(struct due_queue *q, size_t room)
@@ -43,6 +44,8 @@ static struct due__taking *make(struct due_queue *q, size_t room)
     t->results = (int *)(void *)at;
     at += room * sizeof *t->results;
     t->numbers = (uint32_t *)(void *)at;
+    at += room * sizeof *t->numbers;
+    t->purposes = at;
     return t;
 }
 
@@ -89,26 +92,43 @@ static void put(struct due_queue *q, struct due__taking *t)
 /* The jobs wait again. */
 static void undo(struct due_queue *q, struct due__taking *t, size_t i)
 {
-    if (i < t->rounds)
+    if (due__taking_is_round(t, i))
         due__round_drop(q, &t->jobs[i], t->numbers[i]);
     due__unclaim(q, t->numbers[i], true);
 }
 
-static void fill(struct due_queue *q, struct due__taking *t, const struct due__slot *slots,
-                 size_t n, enum due__purpose purpose)
+/* What is to be done with job @i in the store. */
+static enum due__purpose purpose_of(struct due_queue *q, struct due__taking *t, size_t i,
+                                    int64_t now_ns)
+{
+    if (t->purpose == DUE__ATTEMPT)
+        return due__lease_limited(q, due__job_at(&q->slab, t->numbers[i])) ? DUE__ATTEMPT
+                                                                           : DUE__NO_CHANGE;
+    return due__round_begin(q, t->slots[i], now_ns, &t->jobs[i]) ? DUE__ROUND : DUE__TAKE;
+}
+
+/* How many changes it will be. */
+static uint32_t fill(struct due_queue *q, struct due__taking *t, const struct due__slot *slots,
+                     size_t n, enum due__purpose purpose)
 {
     struct due__commits *c = q->commits;
+    int64_t now = due__clock_now(&q->clock);
+    uint32_t changes = 0;
 
     memcpy(t->slots, slots, n * sizeof *slots);
     t->n = n;
     t->purpose = purpose;
     t->was_left = false;
-    t->rounds = purpose == DUE__TAKE ? due__rounds_begin(q, t->slots, n, t->jobs) : 0;
+    t->rounds = 0;
     for (size_t i = 0; i < n; i++) {
         t->numbers[i] = due__slot_job(t->slots[i]);
-        t->results[i] = DUE__PENDING;
+        t->purposes[i] = (uint8_t)purpose_of(q, t, i, now);
+        t->rounds += due__taking_is_round(t, i);
+        t->results[i] = t->purposes[i] == DUE__NO_CHANGE ? 0 : DUE__PENDING;
+        changes += t->results[i] != 0;
         __builtin_prefetch(due__stored_at(c, t->numbers[i]), 1); /* of jobs that came long ago */
     }
+    return changes;
 }
 
 /* NULL: no memory, and they wait again. */
@@ -121,8 +141,8 @@ struct due__taking *due__taking_begin(struct due_queue *q, const struct due__slo
         due__put_back(q, slots, n);
         return NULL;
     }
-    fill(q, t, slots, n, purpose);
-    if (!due__submission_begin(q, &t->submission, (uint32_t)n)) {
+    uint32_t changes = fill(q, t, slots, n, purpose);
+    if (!due__submission_begin(q, &t->submission, changes)) {
         for (size_t i = 0; i < n; i++)
             undo(q, t, i);
         put(q, t);
@@ -212,7 +232,7 @@ size_t due__taking_sort_out(struct due_queue *q, struct due__taking *t)
         bool gone = rc == DUE_ESTALE; /* who sends has let go of it */
         if (rc < 0 && !gone && (rc != DUE_EINDOUBT || t->purpose == DUE__ATTEMPT))
             undo(q, t, i);
-        else if ((rc < 0 || rc == DUE__LEFT) && i < t->rounds)
+        else if ((rc < 0 || rc == DUE__LEFT) && due__taking_is_round(t, i))
             due__round_drop(q, &t->jobs[i], t->numbers[i]);
     }
     return unknown;
@@ -220,12 +240,12 @@ size_t due__taking_sort_out(struct due_queue *q, struct due__taking *t)
 
 /* ---- Who has it ---- */
 
-bool due__taking_landed(struct due__commits *c, const struct due__taking *t, size_t i)
+int due__taking_result(struct due__commits *c, const struct due__taking *t, size_t i)
 {
     bool shared = enter(c, t);
-    bool yes = t->results[i] == 0;
+    int result = t->results[i];
     leave(c, shared);
-    return yes;
+    return result;
 }
 
 void due__taking_had(struct due__commits *c, struct due__taking *t, size_t i)

@@ -18,13 +18,20 @@ struct due__taking {
     size_t room;                       /* I  jobs */
     bool was_left;                     /* O  the call that began it has gone */
     size_t n;                          /* O */
-    size_t rounds;           /* O  so many, the first ones, repeat: of them a round is taken */
-    struct due__slot *slots; /* O */
+    size_t rounds;                     /* O  so many of them repeat: of those a round is taken */
+    struct due__slot *slots; /* O  in the order in which they were taken, and are handed out */
     uint32_t *numbers;       /* O  their places */
+    uint8_t *purposes;       /* O  of each: enum due__purpose; NO_CHANGE: it is leased as it is */
     int *results;            /* D  and what became of each */
     due_id *ids;             /* O  and what they are called */
     due_job *jobs;           /* O  of the rounds, filled in */
 };
+
+/* Is a round taken of job @i? */
+static inline bool due__taking_is_round(const struct due__taking *t, size_t i)
+{
+    return t->purposes[i] == DUE__ROUND;
+}
 
 /* ---- taking.c ---- */
 
@@ -38,8 +45,12 @@ void due__taking_take_back(struct due_queue *q, struct due__taking *t);
 /* What was refused waits again.  If nobody will know whether a job has left, who sends has shown it
  * to on_discard; its id is kept for who took it, among the first: how many of those there are. */
 size_t due__taking_sort_out(struct due_queue *q, struct due__taking *t);
-/* Job @i has landed, and nobody has had it. */
-bool due__taking_landed(struct due__commits *c, const struct due__taking *t, size_t i);
+/* What has become of job @i; 0: it has landed, and nobody has had it. */
+int due__taking_result(struct due__commits *c, const struct due__taking *t, size_t i);
+static inline bool due__taking_landed(struct due__commits *c, const struct due__taking *t, size_t i)
+{
+    return due__taking_result(c, t, i) == 0;
+}
 /* Somebody has. */
 void due__taking_had(struct due__commits *c, struct due__taking *t, size_t i);
 /* Is it of the topics that the request wants? */

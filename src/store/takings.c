@@ -54,8 +54,8 @@ static bool any_round(struct due__commits *c, const struct due__taking *t)
 {
     bool any = false;
 
-    for (size_t i = 0; !any && i < t->rounds; i++)
-        any = due__taking_landed(c, t, i);
+    for (size_t i = 0; !any && t->rounds > 0 && i < t->n; i++)
+        any = due__taking_is_round(t, i) && due__taking_landed(c, t, i);
     return any;
 }
 
@@ -108,7 +108,8 @@ static bool concerns(const struct due_queue *q, const struct due__request *r,
 
         if (rc < 0 || rc == DUE__LEFT)
             return true;
-        if ((rc == 0 && !fits && i < t->rounds) || (rc == DUE__PENDING && !fits) || rc == DUE__GONE)
+        if ((rc == 0 && !fits && due__taking_is_round(t, i)) || (rc == DUE__PENDING && !fits) ||
+            rc == DUE__GONE)
             continue;
         if (due__taking_wanted(q, r, t, i))
             return true;
@@ -278,11 +279,35 @@ static int pass(struct due_queue *q, const struct due__taking *t, struct due__re
     return 0;
 }
 
-/* Of job @i, which has landed and is wanted: whether it is the request's, and no round. */
-static bool hand_one(struct due_queue *q, struct due__taking *t, struct due__request *r, size_t i,
-                     size_t *rounds)
+/* What a request gets of a taking. */
+struct handed {
+    size_t n;                              /* O  jobs that it has */
+    size_t rounds;                         /* O  so many of them are rounds */
+    size_t behind;                         /* O  jobs that come next */
+    struct due__slot some[PASSED_AT_ONCE]; /* O  these */
+};
+
+/* What comes next goes to the request, behind what it has.  0, or an error. */
+static int hand_behind(struct due_queue *q, const struct due__taking *t,
+                       const struct due__request *r, struct handed *h, struct due__deadline *by)
 {
-    bool round = i < t->rounds;
+    struct due__request rest = *r;
+    size_t n = h->behind;
+
+    rest.jobs += h->n;
+    h->behind = 0;
+    int rc = pass(q, t, &rest, h->some, n, by);
+    if (rc == 0)
+        h->n += n;
+    return rc;
+}
+
+/* Job @i, which has landed and is wanted: it is the request's, if it wants such jobs so, for good
+ * or on a lease.  0, or an error. */
+static int hand_one(struct due_queue *q, struct due__taking *t, struct due__request *r, size_t i,
+                    struct handed *h, struct due__deadline *by)
+{
+    bool round = due__taking_is_round(t, i);
 
     due__taking_had(q->commits, t, i);
     if (!round && cancelled(q, t, i)) {
@@ -291,47 +316,45 @@ static bool hand_one(struct due_queue *q, struct due__taking *t, struct due__req
         due__taking_give_back(q, t, i);
         due__commit_go(q, NULL, 0);
     } else if (!round) {
-        return true;
+        h->some[h->behind++] = t->slots[i];
+        return h->behind == PASSED_AT_ONCE ? hand_behind(q, t, r, h, by) : 0;
     } else if (ended(q, t, i)) {
         due__rounds_end(q, 1); /* it has left what is ready, and nobody has it */
         due_job_done(&t->jobs[i]);
     } else {
-        r->jobs[(*rounds)++] = t->jobs[i];
+        (void)hand_behind(q, t, r, h, by); /* where a round is, all are for good: no error */
+        r->jobs[h->n++] = t->jobs[i];
+        h->rounds++;
     }
-    return false;
+    return 0;
 }
 
-/* What has landed and is wanted goes to the request, rounds first: how many, or an error.  If it
- * wants such jobs otherwise, for good or on a lease, they are to be had again: but not a round,
- * which is in the store no more. */
+/* What has landed and is wanted goes to the request, in order: how many, or an error.  If it wants
+ * such jobs otherwise, for good or on a lease, they are to be had again: but not a round, which is
+ * in the store no more.  Who does not wait comes again for what is behind a job that is under way.
+ */
 static int taking_hand(struct due_queue *q, struct due__taking *t, struct due__request *r,
                        struct due__deadline *by)
 {
-    struct due__slot some[PASSED_AT_ONCE];
-    struct due__request rest = *r;
+    struct handed h;
     bool fits = t->purpose == due__taking_purpose(r);
-    size_t rounds = 0;
-    size_t all = 0;
-    size_t n = 0;
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < t->n && rounds + all < r->max; i++) {
-        if (!due__taking_landed(q->commits, t, i) || !due__taking_wanted(q, r, t, i) ||
-            (!fits && i < t->rounds) || !hand_one(q, t, r, i, &rounds))
+    h.n = h.rounds = h.behind = 0;
+    for (size_t i = 0; rc == 0 && i < t->n && h.n + h.behind < r->max; i++) {
+        int result = due__taking_result(q->commits, t, i);
+
+        if ((result != 0 && result != DUE__PENDING) || !due__taking_wanted(q, r, t, i))
             continue;
-        some[n++] = t->slots[i];
-        all++;
-        rest.jobs = r->jobs + rounds + all - n;
-        if (n < PASSED_AT_ONCE)
-            continue;
-        rc = pass(q, t, &rest, some, n, by);
-        n = 0;
+        if (result == DUE__PENDING && fits && due__polls(r))
+            break;
+        if (result == 0 && (fits || !due__taking_is_round(t, i)))
+            rc = hand_one(q, t, r, i, &h, by);
     }
-    due__rounds_end(q, rounds);
-    int last = rc == 0 ? pass(q, t, &rest, some, n, by) : 0;
-    if (rc != 0 || last != 0)
-        all -= rc != 0 ? PASSED_AT_ONCE : n;
-    return rounds + all > 0 ? (int)(rounds + all) : rc != 0 ? rc : last;
+    due__rounds_end(q, h.rounds);
+    if (rc == 0)
+        rc = hand_behind(q, t, r, &h, by);
+    return h.n > 0 ? (int)h.n : rc;
 }
 
 /* ---- Taking ---- */
@@ -365,9 +388,7 @@ int due__take_stored(struct due_queue *q, struct due__request *r, const struct d
 
     if (t == NULL)
         return DUE_ENOMEM;
-    due__commit_leave_all(q, t->numbers, t->rounds, DUE__ROUND, 0, &t->submission, until);
-    due__commit_leave_all(q, t->numbers + t->rounds, n - t->rounds, purpose, 0, &t->submission,
-                          until);
+    due__commit_leave_each(q, t->numbers, t->purposes, n, &t->submission, until);
     return conclude(q, t, r, by);
 }
 

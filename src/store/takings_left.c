@@ -74,8 +74,8 @@ bool due__taking_give_plain(struct due_queue *q, struct due__taking *t)
     bool back = false;
 
     (void)due__taking_sort_out(q, t);
-    for (size_t i = t->rounds; i < t->n; i++) {
-        if (!due__taking_landed(q->commits, t, i))
+    for (size_t i = 0; i < t->n; i++) {
+        if (due__taking_is_round(t, i) || !due__taking_landed(q->commits, t, i))
             continue;
         due__taking_had(q->commits, t, i);
         due__taking_give_back(q, t, i);
@@ -95,11 +95,12 @@ bool due__taking_return(struct due_queue *q, struct due__taking *t)
         if (!due__taking_landed(q->commits, t, i))
             continue;
         due__taking_had(q->commits, t, i);
-        back |= i >= t->rounds;
-        if (i < t->rounds)
+        if (due__taking_is_round(t, i)) {
             discard_round(q, t, i);
-        else
-            due__taking_give_back(q, t, i);
+            continue;
+        }
+        due__taking_give_back(q, t, i);
+        back = true;
     }
     due__taking_end(q, t);
     return back;
