@@ -306,39 +306,41 @@ static size_t drop_ended(struct due_queue *q, struct due__slot *slots, size_t n)
 
 #define AT_ONCE 64u /* extended together */
 
-/* Up to AT_ONCE taken jobs are to be held for a whole lease: how many are. */
-static size_t hold_longer(struct due_queue *q, struct due__slot *slots, size_t n, int64_t lease_ns,
+/* Of @n taken jobs @some, up to AT_ONCE, are to be held for a whole lease: those at @at, in order.
+ * How many there are then: those that are not held that long are none of them any more. */
+static size_t hold_longer(struct due_queue *q, struct due__slot *slots, size_t n,
+                          const uint32_t *at, size_t some, int64_t lease_ns,
                           struct due__deadline *by, int *rc)
 {
     uint32_t numbers[AT_ONCE] = { 0 };
     int results[AT_ONCE];
     size_t kept = 0;
 
-    for (size_t i = 0; i < n; i++)
-        numbers[i] = due__slot_job(slots[i]);
-    q->journal->change_all(q, numbers, n, DUE__HOLD, lease_ns, by, results);
-    for (size_t i = 0; i < n; i++) {
-        if (results[i] == 0)
+    for (size_t i = 0; i < some; i++)
+        numbers[i] = due__slot_job(slots[at[i]]);
+    q->journal->change_all(q, numbers, some, DUE__HOLD, lease_ns, by, results);
+    for (size_t i = 0, next = 0; i < n; i++) {
+        int result = next < some && at[next] == i ? results[next++] : 0;
+
+        if (result == 0)
             slots[kept++] = slots[i];
-        else if (results[i] != DUE_ESTALE && results[i] != DUE_EINDOUBT) /* else it is seen to */
+        else if (result != DUE_ESTALE && result != DUE_EINDOUBT) /* else it is seen to */
             due__put_back(q, &slots[i], 1);
-        if (results[i] != 0 && results[i] != DUE_ESTALE)
-            *rc = results[i];
+        if (result != 0 && result != DUE_ESTALE)
+            *rc = result;
     }
     return kept;
 }
 
-/* Who does not wait cannot wait for more of a lease: taken jobs that have too little of it go
- * back, and the next claim of them is as long as this call asked for. */
-static void claim_anew(struct due_queue *q, const struct due__slot *slots, size_t n)
+/* Who does not wait cannot wait for more of a lease: a taken job that has too little of it goes
+ * back, and the next claim of it is as long as this call asked for. */
+static void claim_anew(struct due_queue *q, struct due__slot s)
 {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t number = due__slot_job(slots[i]);
-        struct due__job *j = due__job_at(&q->slab, number);
+    uint32_t number = due__slot_job(s);
+    struct due__job *j = due__job_at(&q->slab, number);
 
-        due__word_keep(&j->word, due__load_relaxed(&j->word) | DUE__READY); /* J1: the caller's */
-        due__commit_submit(q, number, DUE__RELEASE, 0, NULL);
-    }
+    due__word_keep(&j->word, due__load_relaxed(&j->word) | DUE__READY); /* J1: the caller's */
+    due__commit_submit(q, number, DUE__RELEASE, 0, NULL);
 }
 
 size_t due__sharing_fit(struct due_queue *q, const struct due__request *r, struct due__slot *slots,
@@ -347,28 +349,31 @@ size_t due__sharing_fit(struct due_queue *q, const struct due__request *r, struc
     struct due__sharing *sh = q->commits->share;
     int64_t lease = due__sharing_lease_fit(r->lease_ns);
     int64_t enough = lease - lease / (due__polls(r) ? POLLED : SHORTER);
-    size_t done = 0;
+    uint32_t at[AT_ONCE]; /* where those stand that are not held for long enough */
+    size_t some = 0;
+    size_t kept = 0;
 
     due__add_relaxed(&sh->taken, n); /* no edge: a guess */
     n = drop_ended(q, slots, n);
-    int64_t now = due__sharing_clock(q);
-    for (size_t i = 0; lease > 0 && i < n; i++) { /* those that are held for long enough: first */
-        struct due__slot s = slots[i];
-
-        if (left_of(q, due__slot_job(s), now) < enough)
-            continue;
-        slots[i] = slots[done];
-        slots[done++] = s;
-    }
-    if (lease <= 0 || done == n)
+    if (lease <= 0)
         return n;
-    if (due__polls(r)) {
-        claim_anew(q, slots + done, n - done);
-        return done;
+    int64_t now = due__sharing_clock(q);
+    for (size_t i = 0; i < n; i++) {
+        bool fits = left_of(q, due__slot_job(slots[i]), now) >= enough;
+
+        if (!fits && due__polls(r)) {
+            claim_anew(q, slots[i]);
+            continue;
+        }
+        if (!fits && some == AT_ONCE) { /* nor is what comes behind it handed out before it */
+            due__put_back(q, slots + i, n - i);
+            break;
+        }
+        if (!fits)
+            at[some++] = (uint32_t)kept;
+        slots[kept++] = slots[i];
     }
-    size_t some = n - done < AT_ONCE ? n - done : AT_ONCE;
-    due__put_back(q, slots + done + some, n - done - some);
-    return done + hold_longer(q, slots + done, some, lease, by, rc);
+    return some > 0 ? hold_longer(q, slots, kept, at, some, lease, by, rc) : kept;
 }
 
 int64_t due__sharing_lease(const struct due_queue *q, const struct due__slot *slots, size_t n,
