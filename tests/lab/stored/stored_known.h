@@ -7,16 +7,7 @@
 #ifndef STORED_KNOWN_H
 #define STORED_KNOWN_H
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-struct stored_known {
-    const char *row;
-    const char *why;
-    const char *tests; /* each as "suite.name " */
-};
+#include "lab/stored/known.h"
 
 /* clang-format off */
 static const struct stored_known stored_known[] = {
@@ -312,28 +303,5 @@ static const struct stored_known stored_many = {
       "topics.by_the_thousand_keep_their_jobs_apart ",
 };
 /* clang-format on */
-
-static inline bool stored_names(const struct stored_known *known, const char *test)
-{
-    const char *at = strstr(known->tests, test);
-
-    return at != NULL && (at == known->tests || at[-1] == ' ');
-}
-
-/* Why the test is not made; NULL: it is.  With LAB_STORED_ALL all are. */
-static inline const char *stored_left_out(const char *suite, const char *name)
-{
-    char test[200];
-
-    if (getenv("LAB_STORED_ALL") != NULL)
-        return NULL;
-    snprintf(test, sizeof test, "%s.%s ", suite, name);
-    if (getenv("LAB_STORED_MANY") == NULL && stored_names(&stored_many, test))
-        return stored_many.why;
-    for (size_t i = 0; i < sizeof stored_known / sizeof stored_known[0]; i++)
-        if (stored_names(&stored_known[i], test))
-            return stored_known[i].why;
-    return NULL;
-}
 
 #endif
