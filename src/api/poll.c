@@ -135,7 +135,7 @@ static __attribute__((noinline)) int64_t next_by_peek(due_queue *q)
     return due_peek(q, &info) == 0 ? info.deadline_ns : DUE_FOREVER;
 }
 
-int64_t due_next_deadline(due_queue *q)
+int64_t due__next_here(struct due_queue *q)
 {
     int64_t deadline = DUE_FOREVER;
 
@@ -150,4 +150,14 @@ int64_t due_next_deadline(due_queue *q)
         due__sweep_look(q); /* it may be nobody else's */
     due__short_end(q);
     return found ? deadline : next_by_peek(q);
+}
+
+int64_t due_next_deadline(due_queue *q)
+{
+    int64_t next = due__next_here(q);
+
+    if (!q->shared || next == DUE_FOREVER)
+        return next;
+    int64_t left = next - due__clock_now(&q->clock); /* before the other one: so late, not early */
+    return due__time_add(due__jobs_now(q), left);
 }

@@ -53,7 +53,7 @@ static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
     DUE__PROBE2(cancel, q, number);
     if (w & DUE__PASSED)
         due__limiter_leave(q, number);
-    due__job_fill(q, number, deadline, deadline, job);
+    due__job_fill(q, number, deadline, 0, job);
     struct due__shard *it = due__shard_enter(&q->slab);
     uint64_t count = ++it->cancelled; /* C2 of closing.c */
     it->unready += (w & DUE__READY) != 0;

@@ -27,7 +27,7 @@ void due__discard(struct due_queue *q, uint32_t number, uint64_t w)
         due_job job;
         int cancel;
 
-        due__job_fill(q, number, deadline, deadline, &job);
+        due__job_fill(q, number, deadline, 0, &job);
         job.queue = NULL; /* done with when the hook returns */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
         q->hooks.on_discard(q->hooks.discard_ctx, &job);

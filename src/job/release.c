@@ -11,6 +11,14 @@
 #include "queue/job_records.h"
 #include "queue/queue.h"
 
+/* By the clock that its deadline is on. */
+static int64_t late(const struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns)
+{
+    if (q->shared && now_ns != 0)
+        return q->journal->late(q, number);
+    return now_ns > deadline_ns ? now_ns - deadline_ns : 0;
+}
+
 bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
                    due_job *job)
 {
@@ -34,7 +42,7 @@ bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
         .deadline_ns = l == NULL ? deadline_ns : due__load_relaxed(&l->deadline_ns), /* R1 */
         .attempts = l == NULL ? 0 : due__load_relaxed(&l->attempts),                 /* R1 */
         .failures = l == NULL ? 0 : due__load_relaxed(&l->failures),                 /* R1 */
-        .lateness_ns = now_ns > deadline_ns ? now_ns - deadline_ns : 0,
+        .lateness_ns = late(q, number, deadline_ns, now_ns),
         .topic = f.topic,
         .priority = f.priority,
         .queue = q,

@@ -33,7 +33,8 @@ static inline void due__job_fill_rest(due_job *job)
     job->reserved[1] = 0;
 }
 
-/* The taken job @number, for the caller.  True: it comes again. */
+/* The taken job @number, for the caller; @now_ns 0: nobody asks how late it is.  True: it comes
+ * again. */
 bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
                    due_job *job);
 /* The same of one that is plain, and was never reserved, in a queue without a store; which is @j,

@@ -6,6 +6,7 @@
  */
 #include "metrics/read.h"
 
+#include "api/poll.h"
 #include "os/atomic.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
@@ -211,7 +212,7 @@ int due_metrics_read(due_queue *q, struct due_metrics *m)
     bool inside = due__inside_stored(q);
     due_poll(q, NULL); /* what is due is ready */
     memset(m, 0, sizeof *m);
-    m->next_ns = due_next_deadline(q);
+    m->next_ns = due__next_here(q);
     int rc = due_stats_read(q, &m->stats);
     m->oldest_ns = due__oldest_of_all(q);
     sum_topics(q, m);

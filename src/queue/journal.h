@@ -237,6 +237,8 @@ struct due__journal {
     void (*extend_undo)(struct due_queue *q, uint32_t number);
     /* With a store: the time that its deadlines are counted on; never before they are. */
     int64_t (*now)(const struct due_queue *q);
+    /* Of a shared queue: how late a job of the caller's own is, by that. */
+    int64_t (*late)(const struct due_queue *q, uint32_t number);
     /* A job of the caller's own leaves memory for good.  Is it nowhere else?  Then it is shown. */
     bool (*lacks)(const struct due_queue *q, uint32_t number);
 };

@@ -193,6 +193,7 @@ const struct due__journal due__stored_journal = {
     .extend_mark = due__sharing_extend_mark,
     .extend_undo = due__sharing_extend_undo,
     .now = stored_now,
+    .late = due__sharing_late,
     .closed = stored_closed,
     .lacks = stored_lacks,
 };

@@ -236,6 +236,7 @@ static int fill_claimed(struct load_page *p, uint32_t number, const due_claimed 
     due__store_relaxed(&h->until_ns, due__time_add(sh->began_ns, sh->claim.lease_ns)); /* X2 */
     due__store_relaxed(&h->extending, 0); /* X1 of share.c: nobody has it yet */
     h->since_ns = due__sharing_clock(q);
+    h->due_ns = job->lapsed_ns > r.until_ns ? job->lapsed_ns : r.until_ns;
     h->returns = h->robbed = false;
     return fill_place(p, number, &r);
 }

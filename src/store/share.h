@@ -22,6 +22,7 @@ struct due__hold {
     _Alignas(8)
         int64_t until_ns; /* A  X2: until then nobody else can have it, on due__sharing_clock() */
     int64_t since_ns;     /* K  when it was claimed */
+    int64_t due_ns;       /* O  it was due then, on the store's clock */
     uint32_t extending; /* A  X1: it is CLAIMED to be extended, and leased else; written under T */
     bool returns;       /* K  it left the store for nobody, and is to be put in again, */
     bool robbed;        /* K  without its key, which another has by now */
@@ -162,6 +163,8 @@ int64_t due__sharing_clock(const struct due_queue *q);
 int64_t due__sharing_now(const struct due_queue *q);
 /* The same, neither before it nor after it, as far as is known. */
 int64_t due__sharing_mid(const struct due_queue *q);
+/* How late a job of the caller's own is by that; never less than nothing. */
+int64_t due__sharing_late(const struct due_queue *q, uint32_t number);
 /* With the key: an exchange that was sent at @from_ns, and answered at @to_ns, took effect at
  * @now_ns of the store's clock. */
 void due__sharing_measure(struct due__sharing *sh, int64_t from_ns, int64_t to_ns, int64_t now_ns);

@@ -134,7 +134,7 @@ static void lend(struct lending *l, due_job *job)
     due__facts_store(j, l->copy.f);
     due__store_relaxed(&j->deadline_ns, deadline);                     /* J1 */
     due__word_begin(&j->word, l->copy.generation, 0, DUE__CLAIMED, 0); /* J1 */
-    due__job_fill(q, l->number, deadline, deadline, job);
+    due__job_fill(q, l->number, deadline, 0, job);
     job->attempts = l->attempts;
     job->failures = l->failures;
     struct due__shard *it = due__shard_enter(&q->slab);

@@ -38,6 +38,13 @@ int64_t due__sharing_mid(const struct due_queue *q)
     return due__boottime_now() + ahead - (ahead - sh->behind_ns) / 2;
 }
 
+int64_t due__sharing_late(const struct due_queue *q, uint32_t number)
+{
+    int64_t late = due__sharing_now(q) - due__hold_at(q, number)->due_ns;
+
+    return late > 0 ? late : 0;
+}
+
 void due__sharing_measure(struct due__sharing *sh, int64_t from_ns, int64_t to_ns, int64_t now_ns)
 {
     int64_t most = now_ns - from_ns;

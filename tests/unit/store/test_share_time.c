@@ -117,6 +117,111 @@ Test(share_time, of_a_delay_is_the_stores, .timeout = 60)
     }
 }
 
+#define LATE_S 100 /* so late are the jobs below, and by no other clock */
+
+enum { DEQUEUED, RESERVED, LIMITED, REPEATING, LAPSED, WAYS };
+
+/* The store's clock is turned, and its answer to a put says so. */
+static void turn_stores(struct mall *m, due_clock *stores, int64_t *now_ns, int64_t by_ns)
+{
+    cr_assert_eq(due_clock_turn_to(stores, *now_ns += by_ns), 0);
+    for (size_t i = 0; i < m->n; i++)
+        lab_enqueue(&m->lab[i], "later", .delay_ns = DUE_S(86400) * 300);
+}
+
+/* @n jobs, which come together. */
+static void have_late(struct mall *m, size_t process, int n, int64_t lease_ns, int way)
+{
+    due_job jobs[16];
+
+    for (int had = 0; had < n;) {
+        int rc = take_leased_some(m->lab[process].q, NULL, 0, jobs, 16, lease_ns, DUE_FOREVER);
+
+        cr_assert_gt(rc, 0, "%s", due_error_name(rc));
+        for (int i = 0; i < rc; i++)
+            cr_expect(jobs[i].lateness_ns >= DUE_S(LATE_S) &&
+                          jobs[i].lateness_ns < DUE_S(2 * LATE_S),
+                      "%d: %lld", way, (long long)jobs[i].lateness_ns);
+        if (lease_ns > 0 && process == 0)
+            cr_assert_eq(due_ack_batch(jobs, (size_t)rc, NULL), rc);
+        else
+            due_jobs_done(jobs, (size_t)rc);
+        had += rc;
+    }
+}
+
+/* In every way that a job can be had, on the kernel's clock. */
+static void take_late(int64_t stores_ns, int n)
+{
+    static const due_retry thrice = { .kind = DUE_RETRY_FIXED, .attempts_max = 3 };
+    const due_extra limited = { DUE_EXTRA_INIT, .retry = &thrice };
+    const due_extra repeating = { DUE_EXTRA_INIT, .every_ns = DUE_S(86400) };
+    due_clock *stores = due_clock_manual(stores_ns);
+    struct mall m = mall_on(0, stores);
+    int64_t now_ns = stores_ns;
+    struct due_metrics figures;
+
+    for (int i = 0; i < 2; i++)
+        mall_join(
+            &m, (struct lab_options){ .kernel = true, .with.metrics = 1, .with.prefetch_max = 16 });
+    for (int way = 0; way < WAYS; way++) {
+        const due_extra *more = way == LIMITED ? &limited : way == REPEATING ? &repeating : NULL;
+        bool good = way == DEQUEUED || way == REPEATING;
+
+        for (int i = 0; i < n; i++)
+            lab_enqueue(&m.lab[0], "tea", .delay_ns = DUE_S(1), .more = more);
+        turn_stores(&m, stores, &now_ns, DUE_S(LATE_S + 2));
+        if (way == LAPSED) {
+            have_late(&m, 1, n, DUE_S(LATE_S), way);
+            mall_die(&m, 1);
+            m.n--;
+            turn_stores(&m, stores, &now_ns, DUE_S(2 * LATE_S + 2));
+            m.n++;
+        }
+        have_late(&m, 0, n, good ? 0 : DUE_S(LATE_S), way);
+    }
+    cr_assert_eq(due_metrics_read(m.lab[0].q, &figures), 0);
+    cr_expect_eq(figures.late.count, (uint64_t)n * WAYS, "%ju", (uintmax_t)figures.late.count);
+    uint64_t each_ns = figures.late.sum_ns / ((uint64_t)n * WAYS);
+    cr_expect(each_ns >= (uint64_t)DUE_S(LATE_S) && each_ns < (uint64_t)DUE_S(2 * LATE_S), "%ju",
+              (uintmax_t)each_ns);
+    mall_close(&m);
+    cr_expect_eq(due_clock_free(stores), 0);
+}
+
+/* By the store's clock, whatever the machine's is. */
+Test(share_time, says_how_late_a_job_is, .timeout = 60)
+{
+    for (int n = 1; n <= 16; n += 15) {
+        take_late(DUE_S(1000), n); /* long ago */
+        take_late(DUE_S(86400) * 36525, n);
+    }
+}
+
+/* As due_now() is, so that the time between them is how long to sleep. */
+Test(share_time, of_the_next_deadline_is_the_stores, .timeout = 60)
+{
+    for (int64_t stores_ns = DUE_S(1000); stores_ns < DUE_FOREVER / 2;
+         stores_ns += DUE_S(86400) * 36525) {
+        due_clock *stores = due_clock_manual(stores_ns);
+        struct mall m = mall_on(0, stores);
+        due_job job;
+
+        size_t i = mall_join(&m, (struct lab_options){ .kernel = true });
+        due_queue *q = m.lab[i].q;
+        cr_expect_eq(due_next_deadline(q), DUE_FOREVER);
+        lab_enqueue(&m.lab[i], "tea", .delay_ns = 0);
+        lab_enqueue(&m.lab[i], "cake", .delay_ns = 0);
+        cr_assert_eq(due_clock_turn_to(stores, stores_ns + DUE_S(100)), 0);
+        cr_assert_eq(mall_reserve(&m, i, &job, DUE_S(600)), 0);
+        int64_t left_ns = due_next_deadline(q) - due_now(q); /* the end of the lease */
+        cr_expect(left_ns > DUE_S(400) && left_ns <= DUE_S(601), "%lld", (long long)left_ns);
+        cr_expect_eq(due_ack(&job), 0);
+        mall_close(&m);
+        cr_expect_eq(due_clock_free(stores), 0);
+    }
+}
+
 Test(share_time, is_taken_for_that_of_the_wall_until_the_store_has_been_heard, .timeout = 60)
 {
     struct memory_disk *disk = memory_disk_new(NULL);
