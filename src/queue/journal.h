@@ -74,6 +74,7 @@ enum due__asked {
     DUE__ASK_CLEAR,  /* the same: they are cancelled, and shown to on_discard */
     DUE__ASK_CLEAR_DEAD,
     DUE__ASK_KICK_ALL,
+    DUE__ASK_CLAIM,  /* what takes want that do not wait comes now, if it is due */
     DUE__ASK_CENSUS, /* of all that there is */
     DUE__ASK_PROCESSES
 };

@@ -15,7 +15,8 @@
 #include "store/share.h"
 #include "store/taking.h"
 
-#define ON_STACK 32u /* jobs; without memory for more, so many at a time */
+#define SELDOM_NS DUE_MS(100) /* who looks so seldom that it missed what came waits up to that */
+#define ON_STACK  32u         /* jobs; without memory for more, so many at a time */
 
 /* As due__take_some(), but as many as go to the store together. */
 static size_t take_many(struct due_queue *q, struct due__request *r, struct due__slot *slots,
@@ -89,14 +90,16 @@ static bool timed(const struct due_queue *q, const struct due__request *r)
     return q->clock.manual == NULL && r->timeout_ns > 0 && r->timeout_ns != DUE_FOREVER;
 }
 
-/* How long the call waits for the store from here on: no longer than it may wait at all. */
-static struct due__deadline deadline_of(const struct due_queue *q, const struct due__request *r)
+/* How long the call waits for the store from here on: no longer than it may wait at all.
+ * @asked_ns: until then, though it polls; 0: not. */
+static struct due__deadline deadline_of(const struct due_queue *q, const struct due__request *r,
+                                        int64_t asked_ns)
 {
     struct due__deadline by = { 0 };
 
     by.polls = due__polls(r);
     if (by.polls)
-        by.at_ns = due__monotonic_now();
+        by.at_ns = asked_ns != 0 ? asked_ns : due__monotonic_now();
     if (timed(q, r)) {
         int64_t left = r->until_ns - due__monotonic_now();
 
@@ -105,11 +108,27 @@ static struct due__deadline deadline_of(const struct due_queue *q, const struct 
     return by;
 }
 
+/* A poll of a shared queue has found nothing.  Does what came for the last one lie in the store
+ * again?  Then it is asked for at once, until *@asked_ns: true; but only once. */
+static bool ask_now(struct due_queue *q, const struct due__request *r, int64_t *asked_ns)
+{
+    struct due__ask ask = { .kind = DUE__ASK_CLAIM };
+
+    if (!due__sharing_polled(q, r, *asked_ns != 0))
+        return false;
+    *asked_ns = due__time_add(due__monotonic_now(), SELDOM_NS);
+    struct due__deadline by = { .at_ns = *asked_ns };
+    (void)due__sharing_ask(q, &ask, &by);
+    return true;
+}
+
 /* By @slots, of which there are @max. */
 static int dequeue(struct due_queue *q, struct due__request *r, struct due__slot *slots, size_t max)
 {
+    int64_t asked = 0;
+
     for (;;) {
-        struct due__deadline by = deadline_of(q, r);
+        struct due__deadline by = deadline_of(q, r, asked);
         if (q->shared)
             due__sharing_asked(q, r);
         int rc = due__take_left(q, r, &by);
@@ -119,11 +138,12 @@ static int dequeue(struct due_queue *q, struct due__request *r, struct due__slot
 
             if (got == 0 && rc == DUE__LANDED)
                 continue;
-            if (got == 0 && rc == DUE_EAGAIN && q->shared && r->quit == NULL) /* he waits next */
-                due__sharing_polled(q, r);
+            if (got == 0 && rc == DUE_EAGAIN && q->shared && r->quit == NULL && /* he waits next */
+                ask_now(q, r, &asked))
+                continue;
             if (got == 0) /* a worker just goes on */
                 return r->quit == NULL ? due__commit_why(q, rc) : rc;
-            by = deadline_of(q, r);
+            by = deadline_of(q, r, asked);
             rc = hand_out(q, r, slots, got, &by);
         }
         if (rc == DUE_ESTALE) /* another has it by now */

@@ -238,6 +238,7 @@ static int fill_claimed(struct load_page *p, uint32_t number, const due_claimed 
     h->since_ns = due__sharing_clock(q);
     h->due_ns = job->lapsed_ns > r.until_ns ? job->lapsed_ns : r.until_ns;
     h->returns = h->robbed = false;
+    h->polled = sh->claims_poll;
     return fill_place(p, number, &r);
 }
 

@@ -26,6 +26,7 @@ struct due__hold {
     uint32_t extending; /* A  X1: it is CLAIMED to be extended, and leased else; written under T */
     bool returns;       /* K  it left the store for nobody, and is to be put in again, */
     bool robbed;        /* K  without its key, which another has by now */
+    bool polled;        /* K  it was claimed for a call that did not wait */
 };
 
 /* Topics that somebody wants; none: any. */
@@ -118,6 +119,8 @@ struct due__sharing {
     _Alignas(8) int64_t asked_ns;      /* A  relaxed: the longest lease asked for since then */
     struct due__sharing_topics polled; /* D  what a call would have that did not wait */
     bool polls;                        /* D  there was one, and nothing has come since */
+    bool missed;      /* D  what came for one went back before another one looked for it */
+    bool claims_poll; /* K  the last claim was for one */
 
     /* Capacity (share_capacity.c). */
     _Alignas(8) uint64_t capacity; /* A  relaxed: of the queue, as last heard; 0: it has none */
@@ -222,9 +225,12 @@ bool due__sharing_turn(struct due_queue *q, int64_t until_ns);
 /* When there may be something to do, monotonic; and until then, or the proxy is called. */
 int64_t due__sharing_next(struct due_queue *q);
 void due__sharing_sleep(struct due_queue *q, int64_t until_ns);
-/* A call takes jobs; or it found none, and does not wait. */
+/* With the key: what is wanted is claimed at once.  As exchange() of the store. */
+int due__sharing_claim_now(struct due_queue *q, int64_t until_ns);
+/* A call takes jobs; or it found none, and does not wait.  The second: what came for the last one
+ * has gone back; @again: and that is known. */
 void due__sharing_asked(struct due_queue *q, const struct due__request *r);
-void due__sharing_polled(struct due_queue *q, const struct due__request *r);
+bool due__sharing_polled(struct due_queue *q, const struct due__request *r, bool again);
 /* One has, and nothing has come since. */
 bool due__sharing_is_asked(const struct due_queue *q);
 /* With the key: what lies untaken for long goes back. */

@@ -312,6 +312,8 @@ static int answer(struct due_queue *q, struct due__ask *ask, int64_t until_ns)
         return ask_read(q, ask, until_ns);
     case DUE__ASK_DEAD:
         return ask_dead(q, ask, until_ns);
+    case DUE__ASK_CLAIM:
+        return due__sharing_claim_now(q, until_ns);
     case DUE__ASK_CENSUS:
         return ask_census(q, ask, until_ns);
     case DUE__ASK_PROCESSES:

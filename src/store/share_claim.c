@@ -166,15 +166,18 @@ bool due__sharing_want(struct due_queue *q)
     if (due__load_seq(&q->state) & DUE__REFUSING) /* E3: no more than it has */
         return false;
     size_t need = want_parked(q, &w);
-    need += want_polled(c, &w);
+    size_t polled = want_polled(c, &w);
+    need += polled;
     bool known = need == 0 || covered(sh, &w);
     bool more = w.more && !w.any;
     if (known && (!more || sh->again_ns != DUE_FOREVER)) /* else others have come since */
         return false;
     sh->turn += more;
     sh->again_ns = more ? due__time_add(due__monotonic_now(), AGAIN_NS) : DUE_FOREVER;
-    if (!known)
+    if (!known) {
         write_claim(q, &w, need);
+        sh->claims_poll = polled > 0;
+    }
     return !known;
 }
 
@@ -330,6 +333,20 @@ bool due__sharing_turn(struct due_queue *q, int64_t until_ns)
     return false;
 }
 
+int due__sharing_claim_now(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct due__sharing *sh = c->share;
+
+    if (c->sender != DUE__SENDER_IDLE)
+        return DUE_EAGAIN;
+    if (!due__sharing_want(q))
+        return 0;
+    int rc = due__sharing_claim(q, until_ns);
+    sh->claiming = rc == DUE_EINDOUBT;
+    return rc;
+}
+
 /* ---- When ---- */
 
 /* The alarm, monotonic: not later, if this thread is stopped between two looks at clocks. */
@@ -399,7 +416,7 @@ static bool same_topics(const struct due__sharing_topics *a, const struct due__s
            memcmp(a->number, b->number, a->count * sizeof a->number[0]) == 0;
 }
 
-void due__sharing_polled(struct due_queue *q, const struct due__request *r)
+bool due__sharing_polled(struct due_queue *q, const struct due__request *r, bool again)
 {
     struct due__commits *c = q->commits;
     struct due__sharing *sh = c->share;
@@ -415,16 +432,19 @@ void due__sharing_polled(struct due_queue *q, const struct due__request *r)
     bool known = sh->polls && same_topics(&sh->polled, &w);
     sh->polled = w;
     sh->polls = true;
+    sh->missed = sh->missed && !again;
+    bool missed = sh->missed;
     due__lock_release(&c->calls);
     if (known)
-        return;
+        return missed;
     due__proxy_call(q);
     if (due__load_relaxed(&q->fd) < 0) /* P1: who makes one looks at it in a tenure of its own */
-        return;
+        return missed;
     struct due__tenure t; /* whose end makes it quiet */
     due__enter(q, &t);
     due__fd_again(q);
     due__tenure_end(q, &t);
+    return missed;
 }
 
 bool due__sharing_is_asked(const struct due_queue *q)
@@ -482,6 +502,17 @@ void due__sharing_return_all(struct due_queue *q)
     }
 }
 
+/* It came for a call that did not wait, and was not made again in time: the next one asks the store
+ * itself, or a program that looks now and then would never have a job. */
+static void note_missed(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    due__lock_acquire(&c->calls);
+    c->share->missed = true;
+    due__lock_release(&c->calls);
+}
+
 /* If it has lain there since @before_ns at least it goes back.  True: it stays, and is to be looked
  * at again.  Who closes the queue gives back what lies there, and waits for that: it is left to
  * him.  Of one that drains, what nobody takes goes back as ever, or that would not end. */
@@ -496,6 +527,8 @@ static bool tidy_one(struct due_queue *q, uint32_t number, int64_t before_ns)
         return may_return(q, number, w);
     if (h->since_ns > before_ns || (due__load_seq(&q->state) & DUE__CLOSING)) /* E3 */
         return true;
+    if (h->polled)
+        note_missed(q);
     release(q, number, w);
     return false;
 }

@@ -93,3 +93,70 @@ MALL_TEST(share_poll, has_those_that_are_held_for_long_enough)
     cr_expect_eq(memory_disk_jobs(m.disk), 0u);
     mall_close(&m);
 }
+
+/* He looks so seldom that what has come for him has gone back when he does. */
+static int poll_seldom(struct mall *m, int64_t *now_ns, due_job *jobs, size_t max, int64_t lease_ns)
+{
+    int rc = DUE_EAGAIN;
+
+    for (int n = 0; n < 4 && rc == DUE_EAGAIN; n++) {
+        until_looked(m, 0);
+        mall_turn_to(m, *now_ns += DUE_S(10));
+        until_looked(m, 0);
+        rc = take_leased_some(m->lab[0].q, NULL, 0, jobs, max, lease_ns, 0);
+    }
+    return rc;
+}
+
+static void have_seldom(int n, int64_t lease_ns, const due_extra *more)
+{
+    struct mall m = mall_make(0);
+    int64_t now = 0;
+    due_job job;
+
+    mall_join(&m, (struct lab_options){ .with.prefetch_max = 8 });
+    cr_expect_eq(take_leased(m.lab[0].q, &job, lease_ns, 0), DUE_EAGAIN);
+    for (int i = 0; i < n; i++)
+        lab_enqueue(&m.lab[0], "tea", .delay_ns = 0, .more = more);
+    for (int i = 0; i < n; i++) {
+        int rc = poll_seldom(&m, &now, &job, 1, lease_ns);
+
+        cr_assert_eq(rc, 1, "job %d: %s", i, due_error_name(rc));
+        cr_expect_leq(job.attempts, 1u);
+        if (lease_ns > 0)
+            cr_expect_eq(due_ack(&job), 0);
+        else
+            due_job_done(&job);
+    }
+    cr_expect_eq(poll_seldom(&m, &now, &job, 1, lease_ns), DUE_EAGAIN);
+    mall_close(&m);
+}
+
+MALL_TEST(share_poll, has_its_jobs_however_seldom_it_is_made)
+{
+    static const due_retry twice = { .kind = DUE_RETRY_FIXED, .attempts_max = 2 };
+    const due_extra limited = { DUE_EXTRA_INIT, .retry = &twice };
+
+    for (int n = 1; n <= 20; n += 19) {
+        have_seldom(n, 0, NULL);
+        have_seldom(n, 1000, NULL);
+        have_seldom(n, DUE_S(3600), NULL);
+        have_seldom(n, DUE_S(3600), &limited);
+    }
+}
+
+/* What lies there for who looks now and then is not kept from who waits. */
+MALL_TEST(share_poll, that_is_seldom_made_leaves_the_job_to_who_waits)
+{
+    struct mall m = mall_make(2);
+    due_job job;
+
+    lab_enqueue(&m.lab[1], "tea", .delay_ns = 0);
+    cr_expect_eq(take_leased(m.lab[0].q, &job, DUE_S(3600), 0), DUE_EAGAIN);
+    until_looked(&m, 0);
+    mall_turn_to(&m, DUE_S(3));
+    until_looked(&m, 0);
+    cr_assert_eq(mall_reserve(&m, 1, &job, 1000), 0);
+    cr_expect_eq(due_ack(&job), 0);
+    mall_close(&m);
+}
