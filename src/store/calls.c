@@ -17,6 +17,8 @@
 #include "store/sender.h"
 #include "store/share.h"
 
+#define HEAR_NS DUE_MS(100) /* who sends has an answer, and is about to tell it */
+
 /* ---- The list of them ---- */
 
 static void submission_link(struct due__commits *c, struct due__submission *a)
@@ -193,6 +195,15 @@ static bool asked_await(struct due__commits *c, struct due__submission *a, bool 
 bool due__submission_wait(struct due__commits *c, struct due__submission *a, int64_t until_ns)
 {
     return asked_await(c, a, false, until_ns);
+}
+
+void due__submission_hear(struct due__commits *c, struct due__submission *a, int64_t until_ns)
+{
+    int64_t soon = due__time_add(due__monotonic_now(), HEAR_NS);
+
+    while (!due__submission_over(c, a) &&
+           due__monotonic_now() < (soon < until_ns ? soon : until_ns))
+        due__bell_wait(&a->waiter->bell, soon < until_ns ? soon : until_ns, false);
 }
 
 void due__submission_settle(struct due__commits *c, struct due__submission *a)

@@ -52,6 +52,22 @@ static int submit_only(struct due_queue *q, uint32_t number, enum due__purpose p
     return 0;
 }
 
+/* It is known that the queue is another's, or that this process was turned out.  If that was the
+ * store's answer to this change, who sends is about to say so; else it is in doubt. */
+static void hear_end(struct due_queue *q, uint32_t number, struct due__submission *a,
+                     int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+
+    if (!q->shared || due__submission_over(c, a) || !due__load_seq(&c->fenced)) /* G2 */
+        return;
+    due__lock_acquire(&c->calls);
+    bool queued = (due__stored_at(c, number)->purpose & DUE__QUEUED) != 0;
+    due__lock_release(&c->calls);
+    if (!queued)
+        due__submission_hear(c, a, until_ns);
+}
+
 /* One that is waited for, until @until_ns.  *@back: it was not sent. */
 static int submit_and_wait(struct due_queue *q, uint32_t number, enum due__purpose purpose,
                            int64_t want_ns, int64_t until_ns, bool *back)
@@ -66,6 +82,7 @@ static int submit_and_wait(struct due_queue *q, uint32_t number, enum due__purpo
     due__commit_submit(q, number, purpose, want_ns, &a);
     due__commit_go(q, &a, until_ns);
     due__submission_wait(c, &a, until_ns);
+    hear_end(q, number, &a, until_ns);
     *back = give_up(c, number, &a, &doubt);
     due__submission_settle(c, &a);
     int rc = *back ? due__commit_excuse(q) : doubt ? DUE_EINDOUBT : a.rc;

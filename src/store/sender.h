@@ -293,6 +293,8 @@ bool due__submission_less(struct due__submission *a);
 void due__submission_fewer(struct due__commits *c, struct due__submission *a, uint32_t changes);
 /* Until the call is over (true), or @until_ns, or nobody is to wait any more. */
 bool due__submission_wait(struct due__commits *c, struct due__submission *a, int64_t until_ns);
+/* The same, but not longer than a moment, however the queue is. */
+void due__submission_hear(struct due__commits *c, struct due__submission *a, int64_t until_ns);
 /* Under the calls' lock: the caller is no longer concerned with a change. */
 void due__submission_detach(struct due__submission *a, struct due__submission **of);
 /* The call wants to know of each job how its change ended: also when the job is somebody else's by
