@@ -255,7 +255,8 @@ DUE_API void due_jobs_done(due_job *jobs, size_t n) DUE_NONNULL(1);
  *
  * Threads:  any
  * Errors:   DUE_ESTALE (the lease has ended), DUE_EINVAL (not reserved), DUE_EFORK; with a store
- *           also DUE_EINDOUBT, DUE_ETIMEDOUT, DUE_EFENCED, and what the store refused it with
+ *           also DUE_EINDOUBT, DUE_ETIMEDOUT, DUE_EFENCED, DUE_ECLOSED (the queue closes, or has,
+ *           and the store does not hear it any more), and what the store refused it with
  */
 DUE_API int due_ack(due_job *job) DUE_NONNULL(1) DUE_MUST_CHECK;
 
@@ -303,7 +304,7 @@ DUE_API int due_bury(due_job *job, const char *reason) DUE_NONNULL(1) DUE_MUST_C
  *
  * Threads:  any; waits for the timeline's lock
  * Errors:   DUE_ESTALE, DUE_EINVAL, DUE_EFORK; with a store also DUE_EFENCED, and DUE_ETIMEDOUT (it
- *           is away for so long that somebody else may own the jobs)
+ *           is away for so long that somebody else may own the jobs); if shared as due_ack()
  */
 DUE_API int due_extend(due_job *job, int64_t lease_ns) DUE_NONNULL(1) DUE_MUST_CHECK;
 
@@ -444,7 +445,8 @@ DUE_API int due_read(due_queue *q, due_id id, void *buffer, size_t size, size_t 
 
 /**
  * What would be handed out next of what is due, in topics that are not paused; if nothing is, the
- * next job to become due, of any topic.
+ * next job to become due, of any topic.  Of a shared queue that is what lies in the store, and what
+ * a pause, a limit or a group keeps back, too.
  *
  * Threads:  any; waits for the timeline's lock
  * Cost:     O(1); if nothing is due, and a lease ends before the next job is, a look at every job
