@@ -35,6 +35,9 @@ if short and (wait == 'a' or wait == 't') then
         end
         for topic = 1, named do
             local set = note(KEYS[W + topic], heads[topic])
+            if heads[topic] == SLEEP then -- it may be new: who asks who waits has to know of it
+                call('HSETNX', KEYS[10], ARGV[3 + topic], '0')
+            end
             if set > 0 and (alarm == 0 or set < alarm) then
                 alarm = set
             end
