@@ -286,3 +286,67 @@ Test(share_year, is_nothing_to_a_queue_in_redis, .init = serve_by_a_turned_clock
     cr_assert_eq(status, 0);
     a_year();
 }
+
+/* The server's clock was set forward by days, and who came then has struck off all that had not
+ * lived since; if one was quicker than that, once more. */
+static due_queue *strike_off(void)
+{
+    due_queue *q = NULL;
+
+    do {
+        if (q != NULL)
+            go(q);
+        *ahead += 2 * DAY / DUE_S(1);
+        q = come(NULL);
+    } while (census(q).processes > 1);
+    return q;
+}
+
+/* What he does is not done, and he is told; what he had is others'. */
+Test(share_year, that_passes_at_once_strikes_off_who_is_told_and_loses_nothing,
+     .init = serve_by_a_turned_clock, .fini = stop, .timeout = 200)
+{
+    due_queue *lives = come(NULL);
+
+    put(lives, "held", 0, "");
+    due_job job = held(lives, "held");
+    put(lives, "buried", 0, "");
+    due_job other = held(lives, "buried");
+    put(lives, "later", DAY, "");
+    due_queue *q = strike_off();
+    cr_expect_eq(put_extra(lives, "not put", 0, "", NULL), DUE_EFENCED);
+    cr_expect_eq(due_job_stopping(&job), 1);
+    cr_expect_eq(due_ack(&job), DUE_EFENCED);
+    cr_expect_eq(due_extend(&job, DUE_S(60)), DUE_EFENCED);
+    cr_expect_eq(due_bury(&other, "broken"), DUE_EFENCED);
+    due_job_done(&job);
+    due_job_done(&other);
+    cr_expect_eq(take_leased(lives, &job, DUE_S(60), 0), DUE_EFENCED);
+    go(lives);
+    EXPECT(q, "held", "buried", "later");
+    lives = come(NULL); /* he goes on, as another */
+    put(q, "new", 0, "");
+    EXPECT(lives, "new");
+    struct due_queue_census c = census(q);
+    cr_expect_eq(c.ready + c.delayed + c.leased + c.dead, 0u);
+    cr_expect_eq(c.processes, 2u);
+    go(lives);
+    go(q);
+}
+
+/* Nobody rings him any more, but he lives: so he hears of it when he does. */
+Test(share_year, that_passes_at_once_is_told_to_who_waits, .init = serve_by_a_turned_clock,
+     .fini = stop, .timeout = 200)
+{
+    due_queue *lives = come(NULL);
+    struct crew_call waits;
+
+    crew_call_reserve(&waits, lives, NULL, 0, DUE_S(60), DUE_FOREVER);
+    crew_call_asleep(&waits);
+    due_queue *q = strike_off();
+    put(q, "tea", 0, "");
+    EXPECT(q, "tea");
+    cr_expect_eq(crew_call_answer(&waits), DUE_EFENCED);
+    go(lives);
+    go(q);
+}
