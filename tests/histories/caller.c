@@ -24,7 +24,14 @@
 #include "lab/crew.h"
 #include "store/share_log.h"
 
-enum { THREADS = 2, HELD = 6, KNOWN = 64, MARKS = 64, PARTS_MAX = 2048 };
+enum {
+    THREADS = 2,
+    HELD = 6,
+    KNOWN = 64,
+    MARKS = 64,
+    PARTS_MAX = 2048,
+    LONG = 18000 /* bytes: such a record is not in the answer to a claim */
+};
 
 static struct history_control *control; /* I */
 static int index_of_process;            /* I */
@@ -268,6 +275,7 @@ struct caller {
     due_job held[HELD];
     int n;
     unsigned number; /* of the call */
+    char bytes[LONG + 1];
 };
 
 static uint64_t below(struct caller *c, uint64_t n)
@@ -327,6 +335,18 @@ static bool any_known(struct caller *c, due_id *id)
     return n > 0;
 }
 
+/* Bytes that no other call has: how many. */
+static size_t write_bytes(struct caller *c)
+{
+    memset(c->bytes, 'x', sizeof c->bytes);
+    int n = snprintf(c->bytes, sizeof c->bytes, "%s-%u", who, atomic_fetch_add(&n_content, 1));
+
+    if (below(c, 40) != 0)
+        return (size_t)n;
+    c->bytes[n] = 'x';
+    return LONG - (size_t)below(c, 2 * 1616); /* 16 KiB, and so much more or less */
+}
+
 static void call_enqueue(struct caller *c)
 {
     static const char *const keys[] = { "k", "l", "m", "n" };
@@ -337,14 +357,12 @@ static void call_enqueue(struct caller *c)
     static const enum due_key_policy policies[] = { DUE_KEY_REFUSE, DUE_KEY_REFUSE, DUE_KEY_REPLACE,
                                                     DUE_KEY_EARLIEST, DUE_KEY_DEBOUNCE };
     due_extra more = { DUE_EXTRA_INIT };
-    char bytes[64];
     due_id id = { .byte = { 0 } };
     enum call_verb verb = CALL_ENQUEUE;
 
-    int len = snprintf(bytes, sizeof bytes, "%s-%u", who, atomic_fetch_add(&n_content, 1));
     due_spec spec = { DUE_SPEC_INIT,
-                      .data = bytes,
-                      .len = (size_t)len,
+                      .data = c->bytes,
+                      .len = write_bytes(c),
                       .topic = c->topic[below(c, 3)],
                       .more = &more,
                       .priority = below(c, 3) == 0 ? 9 : 0,
@@ -365,7 +383,7 @@ static void call_enqueue(struct caller *c)
     }
     if (below(c, 3) == 0)
         more.retry = &thrice;
-    begin(c, verb, hash_of(bytes, (size_t)len), id, 0);
+    begin(c, verb, hash_of(spec.data, spec.len), id, 0);
     int rc = due_enqueue(c->queue, &spec, DUE_MS(below(c, 20)), &id);
     end(c, rc, id);
     if (rc == 0)
@@ -433,6 +451,21 @@ static void call_answer(struct caller *c, int i)
     c->held[i] = c->held[--c->n];
 }
 
+static void call_update(struct caller *c)
+{
+    due_spec spec = { DUE_SPEC_INIT, .data = c->bytes, .len = write_bytes(c),
+                      .delay_ns = DUE_US(below(c, 20000)) };
+    bool moves = below(c, 2) == 0;
+    due_id id;
+
+    if (!any_known(c, &id))
+        return;
+    begin(c, CALL_UPDATE, hash_of(spec.data, spec.len), id, 0);
+    int rc = moves ? due_amend(c->queue, id, &spec, DUE_SET_DATA | DUE_SET_TIME)
+                   : due_update(c->queue, id, spec.data, spec.len);
+    end(c, rc, id);
+}
+
 static void call_name(struct caller *c)
 {
     due_id id;
@@ -465,8 +498,10 @@ static void *go(void *ctx)
 
         if (what < 8)
             call_enqueue(c);
-        else if (what < 10)
+        else if (what < 9)
             call_name(c);
+        else if (what < 10)
+            below(c, 2) == 0 ? call_name(c) : call_update(c);
         else if (what < 12)
             crew_sleep(DUE_US(below(c, 4000)));
         else if (c->n < HELD)

@@ -226,6 +226,7 @@ static const char *differs(const struct call *c, const char *format, ...)
     static const char *const names[] = { "enqueue",
                                          "enqueue (replace)",
                                          "enqueue (earliest)",
+                                         "update",
                                          "reserve",
                                          "dequeue",
                                          "ack",
@@ -396,6 +397,7 @@ static const char *check_call(const struct effects *e, const struct call *c)
     case CALL_ENQUEUE:
     case CALL_REPLACE:
     case CALL_EARLIEST:
+    case CALL_UPDATE:
         return check_enqueue(e, c);
     case CALL_HANDED:
         return c->for_good ? check_taken(e, c) : check_lease(e, c);
@@ -459,7 +461,7 @@ static const char *check_puts(const struct calls *all, const struct effects *e)
 
         if (!is_kind(&e->effect[i], KIND(PUT)) || !made(&e->effect[i]))
             continue;
-        while (k < all->n && (all->call[k].verb > CALL_EARLIEST ||
+        while (k < all->n && (all->call[k].verb > CALL_UPDATE ||
                               all->call[k].content != e->effect[i].change->record.headers_len))
             k++;
         if (k == all->n) {
@@ -489,6 +491,8 @@ const char *calls_check(struct calls *all, const struct replay *exchanges)
 const struct replay_planted call_plants[] = {
     { "put-not", "an enqueue that is done is answered with an error", false },
     { "put-yes", "an enqueue that is not done is answered with 0", false },
+    { "update-not", "an update that is made is answered with an error", false },
+    { "update-yes", "an update that is not made is answered with 0", false },
     { "acked", "an ack of a lease that was over is answered with 0", false },
     { "unacked", "an ack that is done is answered with DUE_ESTALE", false },
     { "again", "a job is handed out twice with a lease", false },
@@ -534,6 +538,10 @@ static bool plant(struct calls *all, struct call *c, const char *name)
         return change_rc(c, CALL_ENQUEUE, 0, DUE_ETIMEDOUT);
     if (strcmp(name, "put-yes") == 0)
         return change_rc(c, CALL_ENQUEUE, DUE_EEXIST, 0);
+    if (strcmp(name, "update-not") == 0)
+        return change_rc(c, CALL_UPDATE, 0, DUE_ENOENT);
+    if (strcmp(name, "update-yes") == 0)
+        return change_rc(c, CALL_UPDATE, DUE_ENOENT, 0);
     if (strcmp(name, "acked") == 0)
         return change_rc(c, CALL_ACK, DUE_ESTALE, 0);
     if (strcmp(name, "unacked") == 0)

@@ -23,6 +23,7 @@ enum call_verb {
     CALL_ENQUEUE,  /* with no key, or one that refuses */
     CALL_REPLACE,  /* a job with its key gets other bytes */
     CALL_EARLIEST, /* and may stay as it is */
+    CALL_UPDATE,   /* the same of one that is named: these four have bytes */
     CALL_RESERVE,
     CALL_DEQUEUE,
     CALL_ACK,
