@@ -431,9 +431,9 @@ bool due__sharing_polled(struct due_queue *q, const struct due__request *r, bool
     }
     bool known = sh->polls && same_topics(&sh->polled, &w);
     sh->polled = w;
-    sh->polls = true;
     sh->missed = sh->missed && !again;
     bool missed = sh->missed;
+    sh->polls = true;
     due__lock_release(&c->calls);
     if (known)
         return missed;
