@@ -323,7 +323,9 @@ static int hand_one(struct due_queue *q, struct due__taking *t, struct due__requ
         due_job_done(&t->jobs[i]);
     } else {
         (void)hand_behind(q, t, r, h, by); /* where a round is, all are for good: no error */
-        r->jobs[h->n++] = t->jobs[i];
+        r->jobs[h->n] = t->jobs[i];
+        due__late(q, &r->jobs[h->n], 1);
+        h->n++;
         h->rounds++;
     }
     return 0;

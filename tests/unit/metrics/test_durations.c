@@ -58,6 +58,31 @@ LAB_TEST(durations, of_a_topic_count_for_the_queue_too)
     lab_close(&lab);
 }
 
+LAB_TEST(durations, of_rounds_count_too)
+{
+    const due_extra repeating = { DUE_EXTRA_INIT, .every_ns = DUE_S(100) };
+
+    for (int n = 1; n <= 10; n += 9) {
+        struct lab lab = lab_open(.with.metrics = 1);
+        int mail = lab_topic(&lab, "mail");
+        due_job jobs[10];
+
+        cr_expect_eq(due_topic_measure(lab.q, mail), 0);
+        for (int i = 0; i < n; i++)
+            lab_enqueue(&lab, "again", .delay_ns = 10, .topic = mail, .more = &repeating);
+        for (int round = 1; round <= 2; round++) {
+            lab_advance(&lab, round == 1 ? DUE_US(100) + 10 : DUE_S(100));
+            int rc = take_some(lab.q, &mail, 1, jobs, 10, 0);
+            cr_assert_eq(rc, n, "%s", due_error_name(rc));
+            due_jobs_done(jobs, (size_t)n);
+            due_histogram late = durations(&lab, mail).late;
+            cr_expect_eq(late.count, (uint64_t)(round * n));
+            cr_expect_eq(late.sum_ns, (uint64_t)(round * n) * DUE_US(100));
+        }
+        lab_close(&lab);
+    }
+}
+
 static size_t bytes_out(struct lab *lab)
 {
     return atomic_load(&lab->state->memory.bytes);
