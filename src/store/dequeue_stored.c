@@ -49,8 +49,8 @@ static bool any_limited(struct due_queue *q, const struct due__slot *slots, size
 }
 
 /* If no attempts need be counted before, they are leased at once. */
-static int lease(struct due_queue *q, struct due__request *r, const struct due__slot *slots,
-                 size_t n, struct due__deadline *by)
+static int lease(struct due_queue *q, struct due__request *r, struct due__slot *slots, size_t n,
+                 struct due__deadline *by)
 {
     bool limited = any_limited(q, slots, n);
     int rc = due__commit_held(q, by);
