@@ -10,6 +10,8 @@
  * has; and the store knows of those who wait.  Unless @skewed, when the store's clock is not ours.
  */
 void shared_rest(const due_queue *q, const struct shared_shelf *it, bool skewed);
+/* Will the queue look by itself, in some milliseconds, whether somebody waits? */
+bool shared_looks_again(const due_queue *q);
 
 /* The same of jobs alone; in threads, without a step. */
 void shared_held(const due_queue *q, const struct shared_shelf *it);
