@@ -62,8 +62,10 @@ static void reserve(void *arg)
 
     explore_note("reserve: %s", due_error_name(rc));
     explore_check(rc == 0 || late(rc), "reserve answers %s", due_error_name(rc));
-    if (rc != 0)
+    if (rc != 0) { /* it may lie here until it goes back */
+        booth->told = false;
         return;
+    }
     if (extends)
         hold(&job);
     rc = due_nack(&job, DUE_S(1));
