@@ -208,7 +208,7 @@ static bool try_lost(struct due__lock *l)
 
 /* ---- The rest of short ways ---- */
 
-bool due__lock_try_rest(struct due__lock *l, enum due__tried how)
+static bool try_rest(struct due__lock *l, enum due__tried how)
 {
     switch (how) {
     case DUE__TRIED_LOST:
@@ -218,6 +218,15 @@ bool due__lock_try_rest(struct due__lock *l, enum due__tried how)
     default:
         return how == DUE__TRIED_GOT;
     }
+}
+
+bool due__lock_try_rest(struct due__lock *l, enum due__tried how)
+{
+    bool got = try_rest(l, how);
+
+    if (got)
+        due__watch_got(l);
+    return got;
 }
 
 void due__lock_release_rest(struct due__lock *l, enum due__released how)
@@ -270,7 +279,24 @@ void due__lock_wait(struct due__lock *l, enum due__tried how)
         due__futex_wait(&l->word, 2, DUE_FOREVER, false);
     for (unsigned turn = 0; !take_bias(l); turn++)
         wait_for_owner(turn);
+    due__watch_got(l);
 }
+
+#if defined(DUE_WATCH_LOCKS) && !defined(DUE__EXPLORE)
+void (*due__lock_watcher)(struct due__lock *l, bool got);
+
+void due__watch_got(struct due__lock *l)
+{
+    if (due__lock_watcher != NULL)
+        due__lock_watcher(l, true);
+}
+
+void due__watch_leaving(struct due__lock *l)
+{
+    if (due__lock_watcher != NULL)
+        due__lock_watcher(l, false);
+}
+#endif
 
 bool due__lock_held(struct due__lock *l)
 {

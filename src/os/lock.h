@@ -45,6 +45,22 @@ enum due__released {
 
 struct due__lock;
 
+#if defined(DUE_WATCH_LOCKS) && !defined(DUE__EXPLORE)
+/* A build for tests: of who has just got the lock, and of who is about to leave it. */
+void due__watch_got(struct due__lock *l);
+void due__watch_leaving(struct due__lock *l);
+#else
+static inline void due__watch_got(struct due__lock *l)
+{
+    (void)l;
+}
+
+static inline void due__watch_leaving(struct due__lock *l)
+{
+    (void)l;
+}
+#endif
+
 /* The rest of a quick try: was it got?  And of a quick release. */
 bool due__lock_try_rest(struct due__lock *l, enum due__tried how);
 void due__lock_release_rest(struct due__lock *l, enum due__released how);
@@ -115,10 +131,7 @@ extern _Thread_local uint32_t due__thread_self __attribute__((tls_model("initial
 /* Nothing is moved over it by the compiler; for others due__threads_fence() does the rest. */
 #define due__here_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
-/* All that a way needs which is kept short: what is neither got nor busy is for
- * due__lock_try_rest(). */
-static inline __attribute__((always_inline)) enum due__tried due__lock_try_quick(
-    struct due__lock *l)
+static inline __attribute__((always_inline)) enum due__tried due__lock_try_once(struct due__lock *l)
 {
     uint32_t me = due__self();
     uint32_t free = 0;
@@ -138,6 +151,18 @@ static inline __attribute__((always_inline)) enum due__tried due__lock_try_quick
         !due__cas_seq(&l->word, &free, 1)) /* L1, and E1 of tenure.c */
         return DUE__TRIED_BUSY;
     return due__load_seq(&l->bias) == DUE__NO_THREAD ? DUE__TRIED_GOT : DUE__TRIED_BIASED; /* L2 */
+}
+
+/* All that a way needs which is kept short: what is neither got nor busy is for
+ * due__lock_try_rest(). */
+static inline __attribute__((always_inline)) enum due__tried due__lock_try_quick(
+    struct due__lock *l)
+{
+    enum due__tried how = due__lock_try_once(l);
+
+    if (how == DUE__TRIED_GOT)
+        due__watch_got(l);
+    return how;
 }
 
 static inline bool due__lock_try_untold(struct due__lock *l)
@@ -192,6 +217,7 @@ static inline __attribute__((always_inline)) enum due__released due__lock_releas
 {
     uint32_t me = due__self();
 
+    due__watch_leaving(l);
     if (due__load_relaxed(&l->inside) != me) /* L2 */
         return due__lock_release_word(l, me);
     due__store_release(&l->inside, DUE__NO_THREAD); /* L2, L1 */
@@ -206,6 +232,7 @@ static inline __attribute__((always_inline)) enum due__released due__lock_releas
 {
     uint32_t me = due__self();
 
+    due__watch_leaving(l);
     if (due__load_relaxed(&l->inside) != me) /* L2 */
         return due__lock_release_word(l, me);
     due__store_release(&l->inside, DUE__NO_THREAD); /* L2, L1 */

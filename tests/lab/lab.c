@@ -4,6 +4,7 @@
 #include "lab/rest.h"
 #include "lab/sound.h"
 #include "lab/take.h"
+#include "lab/watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,12 @@ static void on_discard(void *ctx, const due_job *job)
     atomic_fetch_add(&state->discarded, 1);
 }
 
+static void *lab_alloc(void *memory, size_t size)
+{
+    watch_memory();
+    return flaky_alloc(memory, size);
+}
+
 struct lab lab_open_with(const struct lab_options *options)
 {
     struct lab lab = { .state = calloc(1, sizeof *lab.state) };
@@ -36,6 +43,7 @@ struct lab lab_open_with(const struct lab_options *options)
 
     cr_assert_not_null(lab.state);
     flaky_init(&lab.state->memory, FLAKY_NEVER);
+    lab.state->memory.hooks.alloc = lab_alloc;
     with.allocator = &lab.state->memory.hooks;
     if (lab_proxies >= 0)
         with.proxies = (enum due_proxies)lab_proxies;
@@ -54,6 +62,7 @@ struct lab lab_open_with(const struct lab_options *options)
     cr_assert_eq(rc, 0, "%s: %s", due_error_name(rc), error.text);
     if (options->clock != NULL)
         lab.clock = NULL;
+    watch_begin(lab.q);
     return lab;
 }
 
@@ -85,6 +94,7 @@ void lab_close(struct lab *lab)
     const char *left = rest_wrong(lab->q);
     cr_expect_null(left, "%s", left);
     expect_sound(lab, "closed");
+    watch_end(lab->q);
 
     rc = due_free(lab->q);
     cr_assert_eq(rc, 0, "%s", due_error_name(rc));

@@ -11,6 +11,7 @@
 #include "model/lease_reference.h"
 #include "lab/take.h"
 #include "lab/sound.h"
+#include "lab/watch.h"
 
 enum verb {
     ENQUEUE,
@@ -408,7 +409,10 @@ static bool open_world(struct world *w, unsigned pattern)
         .dead_keep_ns = w->dead_keep,
         .dead_max = (size_t)w->dead_max
     };
-    return w->clock != NULL && due_open(&w->q, &o, NULL) == 0 && due_topic(w->q, "a") == 1;
+    if (w->clock == NULL || due_open(&w->q, &o, NULL) != 0)
+        return false;
+    watch_begin(w->q);
+    return due_topic(w->q, "a") == 1;
 }
 
 static bool close_world(struct world *w)
@@ -420,6 +424,7 @@ static bool close_world(struct world *w)
     bool right = due_close(w->q, DUE_CLOSE_DISCARD, 0) == 0 || wrong(w, "it does not close");
     if (w->discarded != left)
         right = wrong(w, "others were discarded at close");
+    watch_end(w->q);
     right = (due_free(w->q) == 0 && due_clock_free(w->clock) == 0 && right) ||
             wrong(w, "it is not freed");
     if (w->discarded != left + count(w, LEASED)) /* nobody had answered for them */

@@ -5,6 +5,7 @@
  * is handed out early, held back or forgotten, is checked at every step.
  */
 #include "lab/model.h"
+#include "lab/watch.h"
 
 #include "model/queue_verbs.h"
 
@@ -68,6 +69,7 @@ static bool world_open(struct world *w, unsigned pattern)
     }
     if (w->clock == NULL || due_open(&w->q, &options, NULL) != 0)
         return false;
+    watch_begin(w->q);
     return due_topic(w->q, "a") == 1 && due_topic(w->q, "b") == 2 && due_topic(w->q, "c") == 3;
 }
 
@@ -99,6 +101,7 @@ static bool world_close(struct world *w, bool right, bool drained)
     w->discarded += left;
     right = right && w->live_count == 0 && !w->wrong_discard && w->shown == w->discarded &&
             queue_stats(w);
+    watch_end(w->q);
     right = due_free(w->q) == 0 && right;
     right = due_clock_free(w->clock) == 0 && right;
     if (w->memory != NULL)

@@ -8,6 +8,7 @@
 
 #include "lab/crew.h"
 #include "lab/rest.h"
+#include "lab/watch.h"
 #include "model/stored_known.h"
 
 /* What landed of a job. */
@@ -158,6 +159,7 @@ bool stored_open(struct stored_world *w)
     o.unsettled_bytes_max = 600;
     if (due_open(&w->q, &o, NULL) != 0)
         return stored_wrong(w, "it does not open", NULL);
+    watch_begin(w->q);
     w->fresh = w->made > 0;
     memset(w->policy, 0, sizeof w->policy); /* they are not stored */
     w->topic[1] = due_topic(w->q, "a");
@@ -213,6 +215,7 @@ bool stored_close(struct stored_world *w, bool crash, int64_t timeout_ns)
         if (due_close(w->q, DUE_CLOSE_DISCARD, DUE_S(20)) != 0)
             return stored_wrong(w, "it does not close", NULL);
     bool right = closed_stats(w);
+    watch_end(w->q);
     if (due_free(w->q) != 0)
         return stored_wrong(w, "it is not freed", NULL);
     if (atomic_load(&w->memory.live) != 0 || atomic_load(&w->memory.bad) != 0)

@@ -5,6 +5,7 @@
  * clock and for each time.
  */
 #include "lab/lab.h"
+#include "lab/watch.h"
 #include "lab/take.h"
 
 #include "queue/queue.h"
@@ -65,6 +66,7 @@ static void left_and_put(bool kernel, enum way left, enum way way, enum when whe
     due_spec spec = spec_of(when, when == AT ? now + DUE_MS(2) : now - 50);
     unsigned put_count = 0;
 
+    watch_end(lab.q);                /* it is the caller himself */
     due__lock_acquire(&lab.q->lock); /* somebody is busy */
     for (int i = 0; i < LEFT; i++)
         put_count += put(&lab, left, spec, put_count);
@@ -106,6 +108,7 @@ static struct lab two_due(bool kernel, enum way way, enum when when, int64_t *fi
     int64_t at = when == AT ? now + DUE_US(100) : now - 50;
 
     put(&lab, BYTES, (due_spec){ DUE_SPEC_INIT, .at_ns = at + 10 }, 1);
+    watch_end(lab.q);
     due__lock_acquire(&lab.q->lock);
     put(&lab, way, (due_spec){ DUE_SPEC_INIT, .at_ns = at }, 0);
     due__lock_release(&lab.q->lock);

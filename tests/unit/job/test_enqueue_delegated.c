@@ -1,6 +1,7 @@
 /* Jobs that are left in the inbox since somebody has the lock: the test has it, so they stay there
  * until it lets go.  What a call has put in comes before whatever stands behind it all the same. */
 #include "lab/lab.h"
+#include "lab/watch.h"
 #include "lab/take.h"
 
 #include "queue/queue.h"
@@ -9,6 +10,7 @@ static struct due__tenure held;
 
 static void hold(struct lab *lab)
 {
+    watch_end(lab->q); /* it is the caller himself */
     due__enter(lab->q, &held);
 }
 
@@ -127,6 +129,7 @@ LAB_TEST(enqueue_delegated, a_job_behind_many_others_is_counted_once_and_comes_l
     enum { OTHERS = 5 * DUE__FOREIGN_MAX };
     struct lab lab = lab_open(.start_ns = 10, .with.reserve = OTHERS);
 
+    watch_end(lab.q);
     due__lock_acquire(&lab.q->lock);
     for (unsigned i = 0; i < OTHERS; i++)
         lab_enqueue(&lab, "other", .at_ns = 10);
@@ -149,6 +152,7 @@ LAB_TEST(enqueue_delegated, a_producer_that_stands_still_holds_up_nobody)
     struct cds_wfcq_tail *tail = &lab.q->inbox.tail;
     struct crew_call call;
 
+    watch_end(lab.q);
     due__lock_acquire(&lab.q->lock);
     lab_enqueue(&lab, "first", .at_ns = 5);
     lab_enqueue(&lab, "second", .at_ns = 5);

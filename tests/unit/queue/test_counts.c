@@ -1,6 +1,7 @@
 /* What is counted of a queue's jobs, and how a drain that has jobs left shares them out to the
  * shards: so many may leave in each before anybody sums again. (C2, N1 of closing.c) */
 #include "lab/lab.h"
+#include "lab/watch.h"
 
 #include "os/atomic.h"
 #include "queue/closing.h"
@@ -134,6 +135,7 @@ Test(counts, of_the_shards_are_summed_each)
     struct due__sums all = { 0 };
     uint64_t n = 0;
 
+    watch_end(lab.q); /* what a lock guards is changed here */
     for (size_t i = 0; i < DUE__SHARDS; i++) {
         struct due__shard *it = &lab.q->slab.shard[i];
         uint64_t k = (uint64_t)i + 1;

@@ -1,6 +1,7 @@
 /* Those who close a queue: one of them ends it, when nobody is inside any more, and the others wait
  * for him.  By hand: nobody is asleep, and each bell tells whether it was rung. */
 #include "lab/lab.h"
+#include "lab/watch.h"
 
 #include "os/atomic.h"
 #include "queue/inside.h"
@@ -8,7 +9,10 @@
 
 static struct lab quiet_lab(void)
 {
-    return lab_open(.start_ns = 1, .with.proxies = DUE_PROXIES_NEVER);
+    struct lab lab = lab_open(.start_ns = 1, .with.proxies = DUE_PROXIES_NEVER);
+
+    watch_end(lab.q); /* what a lock guards is changed here */
+    return lab;
 }
 
 /* As if it had not been closed. */

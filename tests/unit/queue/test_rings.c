@@ -2,6 +2,7 @@
  *
  * They are parked by hand: nobody is asleep, and each bell tells whether it was rung. */
 #include "lab/lab.h"
+#include "lab/watch.h"
 
 #include "os/atomic.h"
 #include "queue/capacity.h"
@@ -15,7 +16,11 @@ static const uint32_t stops[2]; /* of two pools: their address is the quit of wh
 
 static struct lab quiet_lab(void)
 {
-    return lab_open(.start_ns = 1, .with.proxies = DUE_PROXIES_NEVER, .with.capacity = 1000);
+    struct lab lab =
+        lab_open(.start_ns = 1, .with.proxies = DUE_PROXIES_NEVER, .with.capacity = 1000);
+
+    watch_end(lab.q); /* what a lock guards is changed here */
+    return lab;
 }
 
 static struct due__waiter *waiter(struct lab *lab, int64_t until_ns)
