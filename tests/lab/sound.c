@@ -109,7 +109,9 @@ static const char *figures_wrong(due_queue *q, const struct said *s)
     if (all.done > all.lent + all.dequeued)
         return NOT("%" PRIu64 " jobs are done with, %" PRIu64 " were lent", all.done,
                    all.lent + all.dequeued);
-    if (q->capacity > 0 && !(q->stored && due__closed(q))) /* then that is given back by nobody */
+    if (q->capacity == 0)
+        SAME(due__load_seq(&q->used), 0, "used room, which has no bound");
+    else if (!(q->stored && due__closed(q))) /* then that is given back by nobody */
         SAME(due__load_seq(&q->used), s->waits + s->leased, "used room");
     return NULL;
 }

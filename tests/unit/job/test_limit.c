@@ -439,3 +439,43 @@ Test(group, leaves_no_payload_behind_that_it_found_no_memory_for, .timeout = 60)
     cr_expect_geq(n, 4u, "the payload, the group, its table");
     limiter_close(&lab);
 }
+
+/* Dead ones in front are dropped so many at a time; whoever is the only one behind them is let
+ * through all the same. */
+static void let_through_behind(bool group)
+{
+    for (int dead = (int)DUE__MOVES_MAX - 2; dead <= (int)DUE__MOVES_MAX + 2; dead++) {
+        struct lab lab = lab_open();
+        int topic = lab_topic(&lab, "slow");
+        due_extra more = { DUE_EXTRA_INIT, .group = "g", .group_len = 1 };
+        due_spec spec = { DUE_SPEC_INIT, .topic = topic, .more = group ? &more : NULL };
+        due_id id[DUE__MOVES_MAX + 2];
+        due_job first;
+
+        if (!group)
+            cr_assert_eq(due_topic_limit(lab.q, topic, 1), 0);
+        lab_enqueue_spec(&lab, "first", spec);
+        cr_assert_eq(due_reserve(lab.q, &first, 0), 0);
+        for (int i = 0; i < dead; i++)
+            id[i] = lab_enqueue_spec(&lab, "dead", spec);
+        lab_enqueue_spec(&lab, "last", spec);
+        cr_expect_null(lab_dequeue(&lab));
+        for (int i = 0; i < dead; i++)
+            cr_assert_eq(due_cancel(lab.q, id[i], NULL), 0);
+        cr_expect_null(lab_dequeue(&lab));
+        cr_assert_eq(due_ack(&first), 0);
+        const char *text = lab_dequeue(&lab);
+        cr_expect(text != NULL && strcmp(text, "last") == 0, "behind %d", dead);
+        limiter_close(&lab);
+    }
+}
+
+LAB_TEST(limit, lets_the_last_one_through_behind_those_that_were_cancelled)
+{
+    let_through_behind(false);
+}
+
+LAB_TEST(group, lets_the_last_one_through_behind_those_that_were_cancelled)
+{
+    let_through_behind(true);
+}

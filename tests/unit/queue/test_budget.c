@@ -338,3 +338,56 @@ Test(compaction, sweeps_the_line_of_every_topic)
         cr_expect_str_eq(lab_dequeue(&lab), "tea");
     lab_close(&lab);
 }
+
+/* ---- For others ---- */
+
+/* A job comes into the inbox and stays there, though nobody has the lock. */
+static void leave_one(struct lab *lab)
+{
+    due__lock_acquire(&lab->q->lock);
+    lab_enqueue(lab, "left", .delay_ns = DUE_S(1000));
+    due__lock_release(&lab->q->lock);
+    cr_assert(due__inbox_knocked(&lab->q->inbox));
+}
+
+static int bury(due_job *job)
+{
+    return due_bury(job, "why");
+}
+
+static int give_up(due_job *job)
+{
+    return due_nack(job, DUE_S(1000));
+}
+
+static int put_off(due_job *job)
+{
+    return due_snooze(job, DUE_S(1000));
+}
+
+static int extend(due_job *job)
+{
+    int rc = due_extend(job, DUE_S(1000));
+
+    due_job_done(job);
+    return rc;
+}
+
+/* Many may die at a time: whoever sees to them calls the proxy for what others have left. */
+Test(tenure, of_who_buries_leaves_the_inbox_to_the_proxy_and_no_other_does)
+{
+    static int (*const ends[])(due_job *) = { bury, give_up, put_off, extend };
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        struct lab lab = lab_open(.with.proxies = DUE_PROXIES_ADAPTIVE);
+        due_job job;
+
+        lab_enqueue(&lab, "job");
+        cr_assert_eq(due_reserve(lab.q, &job, 0), 0);
+        leave_one(&lab);
+        uint64_t before = due__load_relaxed(&lab.q->proxy_calls);
+        cr_expect_eq(ends[i](&job), 0);
+        cr_expect_eq(due__load_relaxed(&lab.q->proxy_calls) - before, i == 0, "%zu", i);
+        lab_close(&lab);
+    }
+}
