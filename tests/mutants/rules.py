@@ -3,7 +3,7 @@
 A rule changes one thing in the body of a function (a constant: also where it is defined), and never
 what is said to the reader or to the processor only: comments, strings, asserts, checks of what
 always holds, conditions of the preprocessor, memory that is asked for ahead of need, pauses of a
-spin.
+spin, what tests are told of locks.
 
   relation  < and <=, > and >=, == and !=, && and ||; a ! left out
   one       0 and 1 become one more; what is added or taken away is not; a step of its own left out
@@ -32,7 +32,7 @@ KEYWORDS = {"if", "else", "for", "while", "do", "switch", "case", "default", "re
             "extern", "register", "volatile", "inline", "_Static_assert", "_Alignas"}
 TOLD_ONLY = {"assert", "static_assert", "_Static_assert", "sizeof", "offsetof", "va_start",
              "va_end", "__attribute__"}
-HINT = re.compile(r"prefetch|^due__(?:relax|alloc_touch|pool_warm)$|_pause$")
+HINT = re.compile(r"prefetch|^due__(?:relax|alloc_touch|pool_warm|watch_(?:got|leaving))$|_pause$")
 
 TOKEN = re.compile(r"""
     (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
