@@ -1,6 +1,7 @@
 /* The index of stored jobs by itself: what an id is made of, and who is found by it. */
 #include "lab/lab.h"
 
+#include "lab/knock.h"
 #include "mem/slab.h"
 #include "store/id_index.h"
 
@@ -309,4 +310,72 @@ Test(id_index, without_memory_the_first_is_refused_and_later_ones_have_longer_ch
     for (uint32_t i = 0; i < PLACES; i++)
         cr_assert(has(s, i));
     shelf_close(s);
+}
+
+/* ---- Under the lock of its shard ---- */
+
+struct errand {
+    struct shelf *s;
+    struct due__index_shard *shard;
+    uint32_t before;
+    bool found;
+};
+
+static void call_add(void *arg)
+{
+    struct errand *e = arg;
+
+    cr_expect_eq(due__index_add(&e->s->index, 0, true), 0);
+}
+
+static void call_remove(void *arg)
+{
+    struct errand *e = arg;
+
+    due__index_remove(&e->s->index, 0);
+}
+
+static enum knock_far has_changed(void *arg)
+{
+    const struct errand *e = arg;
+
+    return e->shard->count == e->before ? KNOCK_NOTHING : KNOCK_ALL;
+}
+
+static void call_find(void *arg)
+{
+    struct errand *e = arg;
+    uint32_t number, generation;
+
+    e->found = due__index_find(&e->s->index, due__stored_id(due__records_at(&e->s->stored, 0)),
+                               &number, &generation);
+}
+
+/* While it is waited for, it is gone. */
+static enum knock_far goes(void *arg)
+{
+    struct errand *e = arg;
+
+    if (e->shard->count > 0)
+        memset(e->shard->chain, 0, e->shard->room * sizeof *e->shard->chain);
+    return KNOCK_NOTHING;
+}
+
+Test(id_index, is_changed_and_looked_at_under_the_lock_of_a_shard, .timeout = 30)
+{
+    struct errand e = { .s = shelf_open() };
+
+    cr_assert_eq(add(e.s, 0), 0);
+    for (size_t i = 0; i < DUE__INDEX_SHARDS; i++)
+        if (e.s->index.shard[i].count > 0)
+            e.shard = &e.s->index.shard[i];
+    cr_assert_not_null(e.shard);
+    e.before = 1;
+    KNOCK_IS(knock(&e.shard->lock, call_remove, has_changed, &e), KNOCK_UNDER);
+    e.before = 0;
+    KNOCK_IS(knock(&e.shard->lock, call_add, has_changed, &e), KNOCK_UNDER);
+    (void)knock(&e.shard->lock, call_find, goes, &e);
+    if (KNOCKS)
+        cr_expect_not(e.found, "it looked before it had the lock");
+    shelf_close(e.s);
 }
