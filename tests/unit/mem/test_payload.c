@@ -331,3 +331,54 @@ LAB_TEST(payload, that_still_waits_when_the_queue_closes_is_given_back)
     }
     lab_close(&lab);
 }
+
+/* ---- Bounds, to the byte ---- */
+
+/* As if the shard and the depot kept so much of others already, a block of 1,024 bytes comes back:
+ * by how much either has more then. */
+static void give_beside(struct shelf *s, size_t shard, size_t depot, size_t *to_shard,
+                        size_t *to_depot)
+{
+    struct due__payloads *p = &s->payloads;
+    struct due__payload_shard *mine = &p->shard[due__thread_shard()];
+    void *memory = filled(s, 1000);
+
+    cr_assert_eq(mine->bytes, 0u);
+    mine->bytes = shard;
+    due__store_relaxed(&p->bytes, depot);
+    due__payload_free(p, memory, 1000);
+    *to_shard = mine->bytes - shard;
+    *to_depot = due__payloads_idle(p) - depot;
+    mine->bytes = *to_shard;
+    due__store_relaxed(&p->bytes, *to_depot);
+    cr_expect(due__payloads_check(p));
+    cr_expect_eq(atomic_load(&s->memory.bytes), *to_shard + *to_depot);
+    due__payloads_trim(p, 0, true);
+    cr_expect_eq(atomic_load(&s->memory.live), 0u);
+}
+
+Test(payload, that_comes_back_is_kept_up_to_the_last_byte_of_each_bound)
+{
+    enum { BLOCK = 1024, FULL = DUE__DEPOT_KEEPS - DUE__PAYLOAD_KEPT };
+    static const struct {
+        size_t shard, depot;
+        size_t to_shard, to_depot;
+    } rows[] = { { 0, 0, BLOCK, 0 },
+                 { 0, FULL, BLOCK, 0 },
+                 { 0, FULL + 1, 0, BLOCK },
+                 { DUE__SHARD_KEEPS - BLOCK, 0, BLOCK, 0 },
+                 { DUE__SHARD_KEEPS - BLOCK + 1, 0, 0, BLOCK },
+                 { 0, DUE__DEPOT_KEEPS - BLOCK, 0, BLOCK },
+                 { 0, DUE__DEPOT_KEEPS - BLOCK + 1, 0, 0 } };
+    struct shelf *s = shelf_open();
+
+    for (size_t i = 0; s != NULL && i < sizeof rows / sizeof *rows; i++) {
+        size_t to_shard, to_depot;
+
+        give_beside(s, rows[i].shard, rows[i].depot, &to_shard, &to_depot);
+        cr_expect_eq(to_shard, rows[i].to_shard, "row %zu: %zu bytes", i, to_shard);
+        cr_expect_eq(to_depot, rows[i].to_depot, "row %zu: %zu bytes", i, to_depot);
+    }
+    if (s != NULL)
+        shelf_close(s);
+}

@@ -147,3 +147,51 @@ Test(counter, agrees_with_the_kernels_clock)
     }
     cr_expect(good > 0, "it was never used");
 }
+
+/* ---- Looks at the clock ---- */
+
+/* Whoever looks seldom is told by the clock alone, and so is who looks while a measurement of a
+ * counter that is not used yet goes on: to the nanosecond. */
+Test(counter, has_an_anchor_from_who_looks_often_and_from_nobody_else)
+{
+    enum { SELDOM_NS = 50000, FIRST_NS = 1000000 };
+    static const struct {
+        bool agreed;
+        int64_t since_ns; /* the last look */
+        int64_t base_ns;  /* since the measurement began; 0: none has */
+        bool anchors;
+    } rows[] = { { true, 0, 0, true },
+                 { true, SELDOM_NS, 0, true },
+                 { true, SELDOM_NS + 1, 0, false },
+                 { true, SELDOM_NS, 5, true },
+                 { false, SELDOM_NS, 0, true },
+                 { false, SELDOM_NS + 1, 0, false },
+                 { false, SELDOM_NS, FIRST_NS - 1, false },
+                 { false, SELDOM_NS, FIRST_NS, true },
+                 { false, 0, 1, false } };
+    const int64_t now = DUE_S(5);
+    due_clock *manual = due_clock_manual(now);
+    struct due__clock clock;
+
+    cr_assert_eq(due__clock_init(&clock, DUE_CLOCK_MONOTONIC, manual), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t base = rows[i].base_ns > 0 ? now - rows[i].base_ns : 0;
+        struct due__counter c = { .trusted = true,
+                                  .agreed = rows[i].agreed,
+                                  .rate = UINT64_C(1) << 40,
+                                  .at = 1,
+                                  .at_ns = now - rows[i].since_ns,
+                                  .width = 77,
+                                  .base_ns = base };
+
+        cr_expect_eq(due__clock_anchor(&clock, &c), now);
+        cr_expect_eq(c.at != 1, rows[i].anchors, "row %zu", i);
+        cr_expect_eq(c.at_ns, now, "it was looked at, row %zu", i);
+        cr_expect_neq(c.width, 77u, "row %zu", i);
+        if (!rows[i].anchors)
+            cr_expect_eq(c.base_ns, base, "row %zu", i);
+        else if (!rows[i].agreed || rows[i].base_ns == 0)
+            cr_expect_eq(c.base_ns, now, "row %zu: a measurement begins", i);
+    }
+    cr_expect_eq(due_clock_free(manual), 0);
+}

@@ -1,6 +1,7 @@
 /* Signals as something to wait for. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
@@ -37,6 +38,26 @@ Test(signals, what_arrives_is_waited_for_instead_of_ending_the_process, .timeout
     cr_expect_eq(due_signals_wait(s, 0), SIGUSR1);
     cr_expect_eq(due_signals_wait(s, 0), DUE_EAGAIN);
     due_signals_close(s);
+}
+
+/* Its descriptor too: a program may open and close them as often as it likes. */
+Test(signals, leave_nothing_behind_when_they_are_closed, .timeout = 10)
+{
+    int first = -1;
+
+    for (int i = 0; i < 3; i++) {
+        due_signals *s;
+
+        cr_assert_eq(due_signals_open(&s, (const int[]){ SIGTERM }, 1), 0);
+        int fd = due_signals_fd(s);
+        cr_expect(first < 0 || fd == first, "the last one is open still");
+        first = fd;
+        cr_expect_neq(fcntl(fd, F_GETFD), -1);
+        due_signals_close(s);
+        cr_expect_eq(fcntl(fd, F_GETFD), -1);
+        cr_expect_eq(errno, EBADF);
+        cr_expect_not(blocked(SIGTERM));
+    }
 }
 
 static int wait_for_it(void *s)
