@@ -40,6 +40,28 @@ Test(signals, what_arrives_is_waited_for_instead_of_ending_the_process, .timeout
     due_signals_close(s);
 }
 
+/* What lay where the call has its own variables is nothing to it. */
+static __attribute__((noinline)) void fill_stack(void)
+{
+    volatile unsigned char bytes[4096];
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = 0xff;
+}
+
+Test(signals, others_than_those_asked_for_are_not_waited_for, .timeout = 10)
+{
+    due_signals *s;
+
+    fill_stack();
+    cr_assert_eq(due_signals_open(&s, (const int[]){ SIGTERM }, 1), 0);
+    for (int number = 1; number <= SIGTERM; number++)
+        cr_expect_eq(blocked(number), number == SIGTERM, "signal %d", number);
+    due_signals_close(s);
+    for (int number = 1; number <= SIGTERM; number++)
+        cr_expect_not(blocked(number), "signal %d", number);
+}
+
 /* Its descriptor too: a program may open and close them as often as it likes. */
 Test(signals, leave_nothing_behind_when_they_are_closed, .timeout = 10)
 {
