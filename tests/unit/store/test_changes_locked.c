@@ -371,3 +371,41 @@ Test(changes_locked, what_can_wait_is_noted_with_the_key, .timeout = 30)
     }
     shop_close(&d.s);
 }
+
+static unsigned interrupts; /* of the store */
+static void (*real_interrupt)(due_store *store);
+
+static void count_interrupt(due_store *store)
+{
+    interrupts++;
+    real_interrupt(store);
+}
+
+static void call_stop(void *arg)
+{
+    struct desk *d = arg;
+
+    due__commits_stop(d->q, 0);
+}
+
+static enum knock_far is_interrupted(void *arg)
+{
+    (void)arg;
+    return interrupts > 0 ? KNOCK_ALL : KNOCK_NOTHING;
+}
+
+/* Else a store that blocks keeps the key, and the close waits for it. */
+Test(changes_locked, who_closes_interrupts_the_store_before_he_waits_for_the_key, .timeout = 30)
+{
+    struct due_store_verbs verbs;
+    struct desk d;
+
+    desk_make(&d);
+    verbs = *d.s.store->verbs;
+    real_interrupt = verbs.interrupt;
+    verbs.interrupt = count_interrupt;
+    d.s.store->verbs = &verbs;
+    KNOCK_IS(knock(&d.c->key, call_stop, is_interrupted, &d), KNOCK_EARLY);
+    cr_expect_eq(d.c->stopped, 1u);
+    shop_close(&d.s);
+}
