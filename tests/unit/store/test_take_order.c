@@ -163,10 +163,15 @@ static const struct lab_options by_deadline_async = { .with.confirm = DUE_CONFIR
 static const struct lab_options by_priority_async = { .with.order = DUE_ORDER_PRIORITY,
                                                       .with.confirm = DUE_CONFIRM_ASYNC };
 
-LAB_TEST(take_order, of_a_queue_in_memory)
+static void in_memory(void)
 {
     on_each_clock(false, by_deadline);
     on_each_clock(false, by_priority);
+}
+
+Test(take_order, of_a_queue_in_memory, .timeout = 300)
+{
+    lab_each_mode(in_memory);
 }
 
 /* In the modes that a queue with a store has. */
