@@ -187,7 +187,8 @@ DUE_API const char *due_spec_error(const due_queue *q, const due_spec *spec) DUE
  * Errors:   DUE_EAGAIN (timeout 0), DUE_ETIMEDOUT, DUE_ECLOSED, DUE_EINVAL, DUE_ENOMEM (to wait
  *           takes a waiter's place), DUE_EFORK; with a store also DUE_ESTORE (a job is due, but the
  *           store is away), DUE_EFENCED, what it refused, for DUE_ETIMEDOUT why it cannot be read,
- *           and DUE_EINDOUBT (job->id is leaving it).  Timeout 0 waits for none: DUE_EAGAIN
+ *           and DUE_EINDOUBT (job->id is leaving it).  Timeout 0 waits for none: DUE_EAGAIN; if
+ *           shared, who comes more seldom than every two seconds may wait for up to 100 ms
  */
 DUE_API int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
     DUE_NONNULL(1, 2) DUE_MUST_CHECK;
