@@ -28,6 +28,7 @@ static const struct stored_known stored_known[] = {
       "metrics.know_the_oldest_job "
       "metrics.know_the_oldest_job_that_is_kept_back "
       "page.of_a_queue_that_is_empty_has_zeroes "
+      "revoke.nor_when_the_lease_ends_nor_when_it_is_buried "
       "stats.follow_every_way_in_and_out "
       "stats.tell_who_sorted_each_job_in "
       "topic_stats.add_up_whatever_becomes_of_the_jobs "

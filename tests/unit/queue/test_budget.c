@@ -382,7 +382,7 @@ Test(tenure, of_who_buries_leaves_the_inbox_to_the_proxy_and_no_other_does)
         struct lab lab = lab_open(.with.proxies = DUE_PROXIES_ADAPTIVE);
         due_job job;
 
-        lab_enqueue(&lab, "job");
+        lab_enqueue(&lab, "job", .delay_ns = 0);
         cr_assert_eq(due_reserve(lab.q, &job, 0), 0);
         leave_one(&lab);
         uint64_t before = due__load_relaxed(&lab.q->proxy_calls);

@@ -214,7 +214,7 @@ static void drain(size_t capacity)
             lab_enqueue(&w.lab, "job", .delay_ns = DUE_S(100), .topic = i < FEW ? w.topic + 1 : 0);
     w.named = FEW;
     for (size_t i = 0; i < 100; i++)
-        lab_enqueue(&w.lab, "now");
+        lab_enqueue(&w.lab, "now", .delay_ns = 0);
     for (size_t i = 0; i < 50; i++)
         lab_enqueue(&w.lab, "of a topic", .topic = w.topic);
     put_with_keys(&w.lab, w.topic + 2);

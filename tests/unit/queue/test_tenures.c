@@ -35,7 +35,7 @@ static struct lab open_counting(bool kernel)
     for (size_t i = 0; i < DUE__SHARDS; i++)
         lab.q->slab.shard[i].lock.after = 0;
     for (int i = 0; i < 2; i++) {
-        lab_enqueue(&lab, "first");
+        lab_enqueue(&lab, "first", .delay_ns = 0);
         cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
         due_job_done(&job);
     }
@@ -93,7 +93,7 @@ static void takes_of(bool kernel)
     COSTS(1, 0, IS(DUE_EAGAIN, due_dequeue(lab.q, job, 0)));
     COSTS(0, 0, IS(DUE_EAGAIN, due_dequeue(lab.q, job, 0)));
     for (int i = 0; i < 8; i++)
-        lab_enqueue(&lab, "now");
+        lab_enqueue(&lab, "now", .delay_ns = 0);
     COSTS(1, 0, IS(0, due_dequeue(lab.q, job, 0))); /* and shows others */
     COSTS(0, 1, due_job_done(job));
     for (int i = 0; i < 3; i++) {
@@ -113,7 +113,7 @@ static void leases_of(bool kernel)
     due_job job[8];
 
     for (int i = 0; i < 16; i++)
-        lab_enqueue(&lab, "now");
+        lab_enqueue(&lab, "now", .delay_ns = 0);
     IS(0, due_reserve(lab.q, job, 0)); /* makes room for leases */
     IS(0, due_ack(job));
     COSTS(1, 0, IS(0, due_reserve(lab.q, job, 0)));

@@ -235,6 +235,7 @@ Test(proxy, what_cannot_be_put_again_is_put_again_after_a_while, .timeout = 60)
 
     lab_enqueue(&s.lab, "milk", .at_ns = 10);
     cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    until_it_rests(&s); /* a turn that goes on began before */
     int64_t before_ns = due__monotonic_now();
     memory_store_fault(
         s.store, (struct memory_fault){ .verb = MEMORY_READY, .kind = MEMORY_LOSE, .count = 1 });
