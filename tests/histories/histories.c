@@ -198,6 +198,8 @@ static int run(const struct options *o)
     return 0;
 }
 
+#define HISTORIES_MAX 8 /* until each fault has had a place */
+
 struct planting {
     const struct replay_planted *plants;
     bool others; /* those of them */
@@ -205,33 +207,59 @@ struct planting {
     unsigned faults;
 };
 
-/* Each fault that can be planted in such a history, at a few places.  0: all are seen. */
+enum planted { SEEN, BLIND, NO_PLACE };
+
+/* A fault, at a few places of a history. */
+static enum planted plant_one(const char *folder, const struct replay_planted *p, size_t exchanges)
+{
+    for (uint64_t at = 1; at <= 3; at++) {
+        size_t n;
+        const char *wrong = history_check(folder, p->name, at * exchanges / 4, &n);
+
+        if (wrong != NULL && strcmp(wrong, HISTORY_NOT_PLANTED) == 0)
+            return NO_PLACE;
+        if (wrong == NULL || at == 1)
+            printf("%-8s %s\n", p->name, wrong != NULL ? wrong : "NOT SEEN");
+        if (wrong == NULL)
+            return BLIND;
+    }
+    return SEEN;
+}
+
+/* Each of such faults; what has no place in one history is planted in another.  0: all are seen. */
 static int plant_in(const struct options *o, const struct planting *of)
 {
-    struct history_round r = { .seed = o->seed,
-                               .random = o->seed,
-                               .keep = true,
-                               .calls = of->calls,
-                               .ns = DUE_S(1.2),
-                               .faults = of->faults };
-    size_t exchanges = 0;
+    uint64_t done = 0;
+    unsigned missing = 1;
     unsigned blind = 0;
 
-    enum history_said said = history_run(&r, &exchanges);
-    if (said != HISTORY_RIGHT)
-        return said == HISTORY_MISSING ? 77 : 1;
-    for (const struct replay_planted *p = of->plants; p->name != NULL; p++)
-        for (uint64_t at = 1; at <= 3 && p->others == of->others; at++) {
-            const char *wrong = history_check(r.folder, p->name, at * exchanges / 4, &exchanges);
-            bool seen = wrong != NULL && strcmp(wrong, HISTORY_NOT_PLANTED) != 0;
+    for (unsigned n = 0; n < HISTORIES_MAX && missing > 0 && blind == 0; n++) {
+        struct history_round r = { .seed = o->seed + n,
+                                   .random = o->seed + n,
+                                   .keep = true,
+                                   .calls = of->calls,
+                                   .ns = DUE_S(1.2),
+                                   .faults = of->faults };
+        size_t exchanges = 0;
 
-            blind += !seen;
-            if (!seen || at == 1)
-                printf("%-8s %s\n", p->name, wrong != NULL ? wrong : "NOT SEEN");
+        enum history_said said = history_run(&r, &exchanges);
+        if (said != HISTORY_RIGHT)
+            return said == HISTORY_MISSING ? 77 : 1;
+        missing = 0;
+        for (unsigned k = 0; of->plants[k].name != NULL; k++) {
+            if (of->plants[k].others != of->others || (done >> k & 1) != 0)
+                continue;
+            enum planted ended = plant_one(r.folder, &of->plants[k], exchanges);
+            done |= (uint64_t)(ended == SEEN) << k;
+            blind += ended == BLIND;
+            missing += ended == NO_PLACE;
         }
-    if (blind == 0)
-        history_clear(r.folder);
-    return blind != 0;
+        if (blind == 0)
+            history_clear(r.folder);
+    }
+    if (missing > 0)
+        printf("%u have no place in %d histories\n", missing, HISTORIES_MAX);
+    return blind + missing != 0;
 }
 
 static int run_plants(const struct options *o)
